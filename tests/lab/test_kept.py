@@ -17,7 +17,7 @@ from pullpush import golden
 from pullpush.lab import kept, trunks
 from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.kept import KeptError
-from pullpush.lab.provenance import stamp
+from pullpush.lab.provenance import Stamp, sealed, stamp
 from pullpush.lab.root import find_root
 from pullpush.lab.scores import Scores
 from pullpush.studies import measured
@@ -131,7 +131,7 @@ def test_nothing_is_read_where_nothing_was_kept_or_another_declaration_was(score
     assert kept.about("02-svr", "radius", root=tmp_path) is None
     keep(scores, tmp_path)
     assert read(scores.experiment, tmp_path, "another") is None
-    assert kept.about("02-svr", "radius", root=tmp_path).stamp == scores.stamp
+    assert Stamp.from_dict(vars(kept.about("02-svr", "radius", root=tmp_path))) == scores.stamp
 
 
 def test_keeping_again_replaces_what_was_kept_and_gives_the_same_bytes(scores, tmp_path):
@@ -237,6 +237,7 @@ def test_what_travels_with_the_book_is_whole():
     for path in (find_root() / "book" / "measured").glob("*/*.json"):
         record = kept.about(path.parent.name, path.stem)
         assert hashlib.sha256(path.with_suffix(".nc").read_bytes()).hexdigest() == record.sha256, path
+        assert (path.parent.name, path.read_bytes()) == (record.chapter, sealed(record.to_dict()).encode()), path
     assert all(len(measured.read(name)) for name in measured.SOURCES if measured.there(name))
     assert all(trunks.whole(name) for name in trunks.made())
 

@@ -1,15 +1,19 @@
 """The draw: over all chapters, the same by its seed, within its minutes."""
 
+from functools import partial
+
 import pytest
 
-from pullpush.site.standing import Note, draw, passed_over
+from pullpush.lab.kept import Record
+from pullpush.site.standing import draw, passed_over
 
+of = partial(Record, "now", "", (0,), declared={}, content="", but_seeds="", sha256="")
 THERE = [
-    Note("01", "a", 10, 100.0),
-    Note("02", "b", 50, 5000.0),
-    Note("02", "c", 3, 300.0),
-    Note("02", "slow", 3, 3000.0),
-    Note("03", "d", 2, 20.0),
+    of(100.0, chapter="01", experiment="a", runs=10),
+    of(5000.0, chapter="02", experiment="b", runs=50),
+    of(300.0, chapter="02", experiment="c", runs=3),
+    of(3000.0, chapter="02", experiment="slow", runs=3),
+    of(20.0, chapter="03", experiment="d", runs=2),
 ]
 
 

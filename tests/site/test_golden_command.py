@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from pullpush.golden import FILES, version
 from pullpush.lab import kept
 from pullpush.lab.experiments import Experiment
-from pullpush.lab.provenance import stamp
+from pullpush.lab.provenance import sealed, stamp
 from pullpush.lab.scores import Scores
 from pullpush.site.cli import main
 
@@ -85,8 +85,8 @@ def test_what_was_made_by_the_component_as_it_was_is_stale_once_that_is_accepted
     change(files)
     path = tiny / "book" / "measured" / "10-tiny" / "one.json"
     record = kept.about("10-tiny", "one", root=tiny)
-    was = replace(record, stamp=replace(record.stamp, versions={NAME: "what it was"}))
-    path.write_text(was.text("one"), encoding="utf-8")
+    was = replace(record, versions={NAME: "what it was"})
+    path.write_text(sealed(was.to_dict()), encoding="utf-8")
     _, said = run(NAME, "--accept")
     assert "1 kept results are stale by it, 2.0 hours of training: 10-tiny/one" in said
 

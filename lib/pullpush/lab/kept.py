@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pullpush.cache import atomic_path
 from pullpush.errors import PullPushError
@@ -31,39 +31,51 @@ class KeptError(PullPushError, RuntimeError):
     """A kept result that is damaged, or that another process is writing."""
 
 
-@dataclass(frozen=True)
-class Record:
-    """What stands beside the arrays.
+@dataclass(frozen=True, kw_only=True)
+class Record(Stamp):
+    """What stands beside the arrays: the stamp of the runs, and what they are of.
 
     Attributes:
+        chapter, experiment: where they are kept.
+        declared: what was declared, to be read.
         content: a name for what was declared, `compute.content_of`.
         but_seeds: the same of the declaration without its seeds, see `experiments.without_seeds`.
-        declared: what was declared, to be read.
         runs: how many there are.
-        stamp: where they come from.
         sha256: of the file of arrays.
     """
 
+    chapter: str
+    experiment: str
+    declared: Mapping[str, Any]
     content: str
     but_seeds: str
-    declared: Mapping[str, Any]
     runs: int
-    stamp: Stamp
     sha256: str
 
-    def text(self, name: str) -> str:
-        """As JSON, a line a field."""
-        about = self.stamp.to_dict()
-        golden = {"golden": about.pop("versions")}
-        fields = {"experiment": name, "declared": self.declared, "content": self.content, "but_seeds": self.but_seeds}
-        return sealed({**fields, "runs": self.runs, **about, **golden, "sha256": self.sha256})
+    @property
+    def cost(self) -> float:
+        """Seconds of one run, trained by itself; those that differ in what they are tested on were trained once."""
+        tests = len(self.declared.get("tested on", ())) or 1
+        return tests * self.seconds / max(self.runs, 1)
+
+    def __str__(self) -> str:
+        return f"{self.chapter}/{self.experiment}"
+
+    def __hash__(self) -> int:
+        return hash(str(self))  # its mappings have none
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, in the order in which they are kept, without the chapter, in whose folder they lie."""
+        told = super().to_dict()
+        head = {name: told.pop(name) for name in ("experiment", "declared", "content", "but_seeds", "runs")}
+        tail = {"golden": told.pop("versions"), "sha256": told.pop("sha256")}
+        del told["chapter"]
+        return head | told | tail
 
     @classmethod
-    def of(cls, text: str) -> "Record":
-        """What `text` gave."""
-        data = unsealed(text)
-        made = Stamp.from_dict({**data, "versions": dict(data["golden"])})
-        return cls(data["content"], data["but_seeds"], data["declared"], data["runs"], made, data["sha256"])
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """What `to_dict` gave, with a chapter."""
+        return super().from_dict({**data, "versions": dict(data["golden"])})
 
 
 def folder_of(chapter: str, *, root: Path | None = None) -> Path:
@@ -77,7 +89,16 @@ def keep(scores: Scores, chapter: str, content: str, but_seeds: str, *, root: Pa
     place = folder_of(chapter, root=root) / f"{name}.nc"
     held = arrays.to_bytes(arrays.dataset_of(scores, chapter))
     digest = hashlib.sha256(held).hexdigest()
-    record = Record(content, but_seeds, summary(scores.experiment), len(scores.clips), scores.stamp, digest)
+    record = Record(
+        **vars(scores.stamp),
+        chapter=chapter,
+        experiment=name,
+        declared=summary(scores.experiment),
+        content=content,
+        but_seeds=but_seeds,
+        runs=len(scores.clips),
+        sha256=digest,
+    )
     lock = place.parent / f".{name}.lock"
     refusal = KeptError(f"another process is keeping {name}: wait for it, nothing was changed")
     with alone(lock, refusal):
@@ -89,7 +110,7 @@ def keep(scores: Scores, chapter: str, content: str, but_seeds: str, *, root: Pa
         with atomic_path(_waiting(place, digest)) as partial:
             partial.write_bytes(held)
         with atomic_path(place.with_suffix(".json")) as partial:
-            partial.write_text(record.text(name), encoding="utf-8")
+            partial.write_text(sealed(record.to_dict()), encoding="utf-8")
         _settle(place, digest)
         lock.unlink(missing_ok=True)
     return place
@@ -110,7 +131,7 @@ def part(experiment: Experiment, chapter: str, but_seeds: str, *, root: Path | N
     """
     with suppress(KeptError):
         record = about(chapter, experiment.name, root=root)
-        if record and record.but_seeds == but_seeds and not changed(record.stamp):
+        if record and record.but_seeds == but_seeds and not changed(record):
             found = _scores(experiment, chapter, record, root, whole=False)
             return found if 0 < len(found.clips) < len(list(experiment.cells)) else None
     return None
@@ -122,7 +143,8 @@ def about(chapter: str, name: str, *, root: Path | None = None) -> Record | None
     if not path.exists() and not path.with_suffix(".nc").exists():
         return None
     with _whole(path, chapter, name):
-        return Record.of(path.read_text(encoding="utf-8"))
+        held = unsealed(path.read_text(encoding="utf-8"))
+        return Record.from_dict({**held, "chapter": chapter, "experiment": name})
 
 
 def changed(made: Stamp) -> tuple[str, ...]:
@@ -148,7 +170,7 @@ def _scores(experiment: Experiment, chapter: str, record: Record, root: Path | N
         held = place.read_bytes()
         if hashlib.sha256(held).hexdigest() != record.sha256:
             raise ValueError(f"its bytes are not those that {experiment.name}.json tells of")
-        found = arrays.scores_of(arrays.from_bytes(held), experiment, record.stamp)
+        found = arrays.scores_of(arrays.from_bytes(held), experiment, Stamp.from_dict(vars(record)))
         if whole and len(found.clips) < len(list(experiment.cells)):
             raise ValueError("runs are missing")
         return found

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pullpush import __version__
 from pullpush.errors import PullPushError
@@ -62,7 +62,7 @@ class Stamp:
         return {name: value for name, value in asdict(self).items() if value or name not in OPTIONAL}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "Stamp":
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """What `to_dict` gave; what else the data hold is left out."""
         known = {item.name for item in fields(cls)}
         told: dict[str, Any] = {name: value for name, value in data.items() if name in known}

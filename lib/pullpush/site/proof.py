@@ -44,9 +44,9 @@ def golden(names: tuple[str, ...], accept: bool) -> None:
             click.echo(line)
         return
     wrong = []
-    for one in standing.check(names):
-        wrong.append(one.name)
-        click.secho(str(one), fg="red")
+    for name, how in standing.check(names):
+        wrong.append(name)
+        click.secho(f"{name}: {how}", fg="red")
     if wrong:
         click.echo(
             f"{len(wrong)} disagree. One that is right as it is now: `pullpush golden {wrong[0]} --accept`, and what "

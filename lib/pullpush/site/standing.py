@@ -1,83 +1,43 @@
 """What is kept, by the records beside it: what stands on a component, and which runs `pullpush verify` draws."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 
 from pullpush import golden
 from pullpush.lab import kept
-from pullpush.lab.kept import KeptError
+from pullpush.lab.kept import KeptError, Record
 from pullpush.lab.root import find_root
 
 SHARE = 3.0  # times a run's fair share of the time is the longest that is drawn
 
 
-@dataclass(frozen=True, order=True)
-class Note:
-    """A kept experiment: how many runs it has, the seconds of the training behind it, on how many worlds each run was
-    tested, and the versions of the components that it went through, then.
-    """
-
-    chapter: str
-    experiment: str
-    runs: int
-    seconds: float
-    tests: int = 1
-    versions: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
-
-    @property
-    def cost(self) -> float:
-        """Seconds of one run, trained by itself; those that differ in what they are tested on were trained once."""
-        return self.tests * self.seconds / max(self.runs, 1)
-
-    def __str__(self) -> str:
-        return f"{self.chapter}/{self.experiment}"
-
-
-def notes(root: Path) -> tuple[list[Note], dict[str, str]]:
+def notes(root: Path) -> tuple[list[Record], dict[str, str]]:
     """What is noted of all kept experiments of a book; and, by name, what is wrong with records that say nothing."""
-    found: list[Note] = []
+    found: list[Record] = []
     faults: dict[str, str] = {}
     for path in sorted(kept.folder_of("", root=root).glob("*/*.json")):
         chapter, experiment = path.parent.name, path.stem
         try:
-            record = kept.about(chapter, experiment, root=root)
+            if record := kept.about(chapter, experiment, root=root):
+                found.append(record)
         except KeptError as error:
             faults[f"{chapter}/{experiment}"] = str(error)
-            continue
-        if record:
-            tests = len(record.declared.get("tested on", ())) or 1
-            made = record.stamp
-            found.append(Note(chapter, experiment, record.runs, made.seconds, tests, made.versions))
     return found, faults
 
 
 # ---------------------------------------------------------------- on what they stand
 
 
-class Checked(NamedTuple):
-    """A component that does something else than its golden file says, how, and the kept results that stand on it; or
-    a kept result whose note is damaged.
+def check(names: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+    """The components, all or those that are named, that disagree with their golden files: how, and what stands on them;
+    and kept results whose records are damaged.
     """
-
-    name: str
-    how: str
-    standing: Sequence[Note] | None = None
-
-    def __str__(self) -> str:
-        further = "" if self.standing is None else f"\n    {listed(self.standing, 'stand on it')}"
-        return f"{self.name}: {self.how}{further}"
-
-
-def check(names: Sequence[str] = ()) -> Iterator[Checked]:
-    """The components, all or those that are named, that disagree with their golden files."""
     known, faults = notes(find_root())
     for name, how in golden.check(names):
-        yield Checked(name, how, on(name, known))
-    yield from (Checked(name, fault) for name, fault in faults.items())
+        yield name, f"{how}\n    {listed(on(name, known), 'stand on it')}"
+    yield from faults.items()
 
 
 def accept(names: Sequence[str]) -> Iterator[str]:
@@ -92,12 +52,12 @@ def accept(names: Sequence[str]) -> Iterator[str]:
         yield f"{name}: its golden file is written\n    {listed(stale, 'are stale by it')}"
 
 
-def on(name: str, known: Iterable[Note]) -> list[Note]:
+def on(name: str, known: Iterable[Record]) -> list[Record]:
     """The kept results that went through a component."""
     return [note for note in known if name in note.versions]
 
 
-def listed(found: Sequence[Note], what: str) -> str:
+def listed(found: Sequence[Record], what: str) -> str:
     """Names of kept results, and the hours of training that are behind them."""
     if not found:
         return f"no kept results {what}"
@@ -108,24 +68,27 @@ def listed(found: Sequence[Note], what: str) -> str:
 # ---------------------------------------------------------------- which are trained again
 
 
-def draw(there: Sequence[Note], *, runs: int, minutes: float, seed: int) -> list[tuple[Note, int]]:
+def draw(there: Sequence[Record], *, runs: int, minutes: float, seed: int) -> list[tuple[Record, int]]:
     """Runs of kept experiments, each with its number in the experiment, from 0, in an order that the seed shuffles.
 
     Chapters take turns, and within a chapter its experiments. Passed over is what does not fit into the minutes that
     are left, and at once what takes three times its share of them. Training counts as if nothing were trained side by
     side, which leaves time for data and scores.
 
-    >>> there = [Note("01", "a", 10, 600.0), Note("02", "b", 4, 240.0), Note("02", "long", 1, 9000.0)]
+    >>> from functools import partial
+    >>> of = partial(Record, "now", "", (0,), declared={}, content="", but_seeds="", sha256="")
+    >>> there = [of(600.0, chapter="01", experiment="a", runs=10), of(240.0, chapter="02", experiment="b", runs=4)]
+    >>> there += [of(9000.0, chapter="02", experiment="long", runs=1)]
     >>> sorted(str(note) for note, _ in draw(there, runs=4, minutes=5, seed=0))
     ['01/a', '01/a', '02/b', '02/b']
     """
     long = passed_over(there, runs=runs, minutes=minutes)
-    chosen = [note for note in sorted(there) if note not in long]
+    chosen = [note for note in sorted(there, key=lambda note: (note.chapter, note.experiment)) if note not in long]
     every = [(note.chapter, str(note), note, number) for note in chosen for number in range(note.runs)]
     rows = pd.DataFrame(every, columns=["chapter", "experiment", "note", "number"]).sample(frac=1, random_state=seed)
     for name in ("experiment", "chapter"):  # the first of each, then the second of each …
         rows = rows.loc[rows.groupby(name).cumcount().sort_values(kind="stable").index]
-    drawn: list[tuple[Note, int]] = []
+    drawn: list[tuple[Record, int]] = []
     left = 60 * minutes
     for note, number in zip(rows["note"], rows["number"], strict=True):
         if len(drawn) < runs and note.cost <= left:
@@ -134,6 +97,6 @@ def draw(there: Sequence[Note], *, runs: int, minutes: float, seed: int) -> list
     return drawn
 
 
-def passed_over(there: Sequence[Note], *, runs: int, minutes: float) -> list[Note]:
+def passed_over(there: Sequence[Record], *, runs: int, minutes: float) -> list[Record]:
     """The experiments of which a run takes too long to be drawn in these minutes."""
     return [note for note in there if note.cost > SHARE * 60 * minutes / max(runs, 1)]

@@ -108,10 +108,10 @@ class Declared:
         if record is None:
             return "never kept"
         if record.content != self.content(experiment):
-            return f"kept {record.stamp.made} {'with other seeds' if before else 'as another declaration'}"
-        stale = kept.changed(record.stamp)
+            return f"kept {record.made} {'with other seeds' if before else 'as another declaration'}"
+        stale = kept.changed(record)
         more = f" and {len(stale) - 1} more" if len(stale) > 1 else ""
-        return f"kept {record.stamp.made}" + (f", stale: {stale[0]}{more}" if stale else "")
+        return f"kept {record.made}" + (f", stale: {stale[0]}{more}" if stale else "")
 
     def sweep(self, only: Sequence[str] = (), *, jobs: int = 2, together: int = 1, **options: Any) -> Swept:
         """Train the runs of long experiments, or of those that are named, that are not there yet, and score each.

@@ -28,14 +28,14 @@ from pullpush.cache import HOME, home
 from pullpush.errors import CacheError, PullPushError, unknown
 from pullpush.lab import compute, kept, profiles
 from pullpush.lab.experiments import Experiment, Trial, trained_of
-from pullpush.lab.kept import KeptError
+from pullpush.lab.kept import KeptError, Record
 from pullpush.lab.provenance import processor
 from pullpush.lab.root import alone, find_root
 from pullpush.lab.scores import Scores
 from pullpush.site import ledger_page as pages
 from pullpush.site.band import Spread, band, moderated, prior
 from pullpush.site.ledger_page import RUN, VERIFIED
-from pullpush.site.standing import Note, draw, notes, passed_over
+from pullpush.site.standing import draw, notes, passed_over
 from pullpush.site.sweep import Declared, declared
 from pullpush.site.workers import SweepError, Tell
 from pullpush.training.runs import train_missing
@@ -142,7 +142,7 @@ def verify(
     return Verified(pd.DataFrame(rows, columns=list(VERIFIED)), tuple(left), tuple(faults), path)
 
 
-def _chosen(root: Path, names: Sequence[str]) -> tuple[list[Note], list[str]]:
+def _chosen(root: Path, names: Sequence[str]) -> tuple[list[Record], list[str]]:
     """The kept results that are named, by their chapter or by both, or all; and what is wrong with others of these."""
     found, faults = notes(root)
     every = [*map(str, found), *faults]
@@ -154,7 +154,7 @@ def _chosen(root: Path, names: Sequence[str]) -> tuple[list[Note], list[str]]:
 
 
 def _wanted(
-    drawn: Sequence[tuple[Note, int]], profile: str, root: Path, faults: list[str]
+    drawn: Sequence[tuple[Record, int]], profile: str, root: Path, faults: list[str]
 ) -> "tuple[dict[str, Declared], list[Expected]]":
     """What the chapters of drawn runs declare, and what was kept of these runs, chapter by chapter."""
     plans: dict[str, Declared] = {}
@@ -226,7 +226,7 @@ def _among(one: str, names: Sequence[str]) -> bool:
 class Expected(NamedTuple):
     """A kept run: its experiment, trial and seed, its numbers, and of each the spread, None where none is known."""
 
-    note: Note
+    note: Record
     experiment: Experiment
     trial: Trial
     seed: int
@@ -249,7 +249,7 @@ class Kept:
     def __init__(self, plan: Declared) -> None:
         self._plan = plan
 
-    def expected(self, note: Note, runs: Sequence[int]) -> list[Expected]:
+    def expected(self, note: Record, runs: Sequence[int]) -> list[Expected]:
         """The runs of an experiment that have these numbers, counted from 0; SweepError if it is declared otherwise."""
         experiment = self._plan.experiments.get(note.experiment)
         scores = self._read(experiment) if experiment else None
