@@ -260,11 +260,6 @@ def ledger(tmp_path) -> ledgers.Ledger:
     return ledgers.Ledger("c", folder=tmp_path)
 
 
-def scores_by(contrast):
-    """Scores of the experiment e."""
-    return SimpleNamespace(experiment=SimpleNamespace(name="e"), contrast=contrast)
-
-
 def contrast(system, baseline, metric, where, *, baseline_where=None, relative=False):
     assert (system, baseline, metric) == ("s", "b", "R@1")
     assert (where, baseline_where) in [({"k": 1}, None), (None, {"k": 2})]
@@ -277,7 +272,7 @@ def rows(ledger: ledgers.Ledger) -> pd.DataFrame:
 
 def test_a_chapter_judges_each_of_its_claims_once_and_the_table_holds_them_in_their_units(ledger):
     ledger.judge("supclap-a", scores(0.03))
-    ledger.judge_scores(scores_by(contrast))
+    ledger.judge_by({"e": SimpleNamespace(contrast=contrast)}, {}, "e")
     ledger.judge("cost", scores(0.01))
     ledger.check()
     table = rows(ledger)
@@ -293,9 +288,10 @@ def test_a_chapter_judges_each_of_its_claims_once_and_the_table_holds_them_in_th
 def test_a_claim_judged_nowhere_or_twice_fails_the_check_by_name(ledger):
     ledger.judge("m", scores(0.03))
     ledger.judge("supclap-a", scores(0.03))  # a cell that ran again
+    ledger.judge_by({"e": SimpleNamespace(contrast=contrast)}, {}, "m")  # that no claim needs
     with pytest.raises(claims.ClaimError, match="c: judged nowhere: supclap-b, supclap-c, supclap-d: judge each"):
         ledger.check()
-    ledger.judge_scores(scores_by(contrast))
+    ledger.judge_by({"e": SimpleNamespace(contrast=contrast)}, {}, "e")
     ledger.leave("cost", "Not in this profile.")
     ledger.check()
     ledger.judge("supclap-a", scores(0.04))
@@ -320,8 +316,8 @@ def test_names_that_nothing_is_judged_by_are_refused(ledger):
         ledger.judge("supclap-e", scores(0.01))  # it has a reason
     with pytest.raises(UnknownNameError, match="claim or measure to judge in c"):
         ledger.judge("e", scores(0.01))
-    with pytest.raises(UnknownNameError, match="claim or experiment to judge in c"):
-        ledger.judge_scores(scores_by(contrast), "m")
+    with pytest.raises(UnknownNameError, match="claim or measure or experiment to judge in c"):
+        ledger.leave("ee", "Own data.")
 
 
 @pytest.mark.parametrize(

@@ -133,15 +133,14 @@ def test_every_contrast_of_a_lab_is_judged_once_all_that_it_needs_is_there(found
     assert several
     for name, scores in found.items():
         so_far[name] = scores
-        if any(name in names for names in several.values()):
-            ledger.judge_scores(scores, name, so_far)
+        ledger.judge_by(so_far, {}, name)
         still = {claim.id for claim in ledger.open}
         assert not [id for id, names in several.items() if (id in still) == ({*names} <= so_far.keys())], name
 
 
 def test_a_part_that_was_not_kept_leaves_its_claims(found):
     ledger = Ledger(LAB)
-    ledger.judge_scores(nothing(found["music"]), "music")
+    ledger.judge_by({"music": nothing(found["music"])}, {}, "music")
     rows = ledger.table().set_index("id")
     assert rows.loc["language_encoder-t15-claps-text", "reason"].startswith("music is long")
 

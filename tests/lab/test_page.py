@@ -10,8 +10,8 @@ import pytest
 from pullpush.lab import gaps, page as page_module
 from pullpush.lab.comparisons import differences, gains, levels, shown
 from pullpush.lab.experiments import Experiment
-from pullpush.lab.ledger import Ledger
-from pullpush.lab.page import Measure, Page, judge_measures
+from pullpush.lab.ledger import Ledger, Measure
+from pullpush.lab.page import Page
 from pullpush.lab.provenance import Stamp
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import difference, holm
@@ -100,20 +100,21 @@ def test_a_table_is_printed_with_metrics_side_by_side():
 # ---------------------------------------------------------------- the page
 
 
+def ledger_of(folder, judged):
+    """The ledger of a chapter whose claims, of one family, are judged so."""
+    claim = "claim: SVR is ahead., source: [Table 1], direction: higher, unit: points"
+    claims = [f"  - {{id: p-{id}, {claim}, judged: {{chapter: 11-tiny, {by}}}}}" for id, by in judged.items()]
+    (folder / "p.yaml").write_text("\n".join(["paper: p", "title: P", "cite: p", "claims:", *claims]))
+    return Ledger("11-tiny", folder=folder)
+
+
 @pytest.fixture
 def page(scores, tmp_path, monkeypatch):
     """A page whose two claims are one family, of two experiments; what it has displayed; and what `run` gives."""
-    folder = tmp_path / "claims"
-    folder.mkdir()
-    judged = "{chapter: 11-tiny, experiment: %s, system: SVR, baseline: InfoNCE, metric: R@1, where: {radius: 0.1}}"
-    claims = [
-        f"  - {{id: p-{name}, claim: SVR is ahead., source: [Table 1], direction: higher, unit: points, "
-        f"judged: {judged % name}}}"
-        for name in ("radius", "later")
-    ]
-    (folder / "p.yaml").write_text("\n".join(["paper: p", "title: P", "cite: p", "claims:", *claims]))
+    by = "experiment: %s, system: SVR, baseline: InfoNCE, metric: R@1, where: {radius: 0.1}"
+    ledger = ledger_of(tmp_path, {name: by % name for name in ("radius", "later")})
     displayed = []
-    monkeypatch.setattr(page_module, "Ledger", lambda chapter: Ledger(chapter, folder=folder))
+    monkeypatch.setattr(page_module, "Ledger", lambda chapter: ledger)
     monkeypatch.setattr(page_module, "display", displayed.append)
     found = {"radius": scores, "later": replace(scores, experiment=replace(scores.experiment, name="later"))}
     monkeypatch.setattr(page_module.compute, "run", lambda ground, experiment, chapter="": found[experiment.name])
@@ -192,19 +193,30 @@ def test_claims_may_be_judged_by_a_part_of_what_was_found(page, scores):
     assert page.displayed == []
 
 
-def test_measures_are_judged_once_the_experiments_they_need_are_there(scores):
-    seen = []
-    ledger = SimpleNamespace(judge=lambda name, found: seen.append((name, found)), leave=lambda *why: seen.append(why))
+def test_measures_are_judged_once_the_experiments_they_need_are_there(scores, tmp_path):
+    computed = []
+
+    def gain(found, baseline="InfoNCE"):
+        computed.append(baseline)
+        return found["radius"].contrast("SVR", baseline, "R@1", {"radius": 0.1})
+
     measures = {
-        "one": Measure(("radius",), lambda found: found["radius"].contrast("SVR", "InfoNCE", "R@1", {"radius": 0.1})),
+        "one": Measure(("radius",), gain),
         "two": Measure(("radius", "later"), lambda found: pytest.fail("its experiment is not there")),
         "none": Measure(("empty",), lambda found: pytest.fail("it was not kept")),
-        "lacks": Measure(("radius",), lambda found: found["radius"].contrast("SVR", "KCL", "R@1", {"radius": 0.1})),
+        "lacks": Measure(("radius",), lambda found: gain(found, "KCL")),
     }
-    judge_measures(ledger, measures, {"radius": scores, "empty": replace(scores, clips={})})
-    assert [name for name, _ in seen] == ["one", "none", "lacks"]
-    assert "was not computed" in seen[1][1]
-    assert "not in this profile's experiment" in seen[2][1]
+    named = {name: name for name in measures} | {"same": "one", "page": "handed in by the page"}
+    ledger = ledger_of(tmp_path, {id: f"measure: {name}" for id, name in named.items()})
+    found = {"radius": scores, "empty": replace(scores, clips={})}
+    for name in found:
+        ledger.judge_by(found, measures, name)
+    assert computed == ["InfoNCE", "KCL"], "once for all claims of a measure"
+    table = ledger.table().set_index("id")
+    assert table.index[table["verdict"] == "holds"].tolist() == ["p-one", "p-same"]
+    assert table["reason"][["p-two", "p-page"]].tolist() == ["not judged yet", "not judged yet"]
+    assert "was not computed" in table["reason"]["p-none"]
+    assert "not in this profile's experiment" in table["reason"]["p-lacks"]
 
 
 def test_an_experiment_is_reduced_to_its_first_values_and_seeds(scores):

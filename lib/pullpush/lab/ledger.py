@@ -4,18 +4,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from pullpush.errors import unknown
-from pullpush.lab import contrasts, gaps
+from pullpush.lab import gaps
 from pullpush.lab.claims import Claim, ClaimError, agrees, load_all, of_chapter, row_of
+from pullpush.lab.contrasts import Experiments, contrast, needed
 from pullpush.lab.experiments import ExperimentError
 from pullpush.lab.paper import form
 from pullpush.lab.root import workplace
-from pullpush.lab.scores import Scores
 from pullpush.metrics import inference
 
 LEFT = "–"  # the verdict on what was not measured
@@ -35,10 +35,20 @@ SHOWN = ("id", "paper", "claim", "source", "unit", "paper_value", "value", "low"
 COLUMNS = [*SHOWN, "seeds", "clips", "verdict", "reason", "chapter"]
 
 
+class Measure(NamedTuple):
+    """What a claim is about that no single contrast of two systems is.
+
+    needs: names of experiments; of: their scores → the difference.
+    """
+
+    needs: Sequence[str]
+    of: Callable[[Experiments], inference.Difference]
+
+
 class Ledger:
     """A chapter's claims and what its measurements say of them.
 
-    `ledger = Ledger("02-svr")`, then `judge`, `judge_scores` and `leave` until `check()` passes; `table()` holds
+    `ledger = Ledger("02-svr")`, then `judge`, `judge_by` and `leave` until `check()` passes; `table()` holds
     the verdicts. A Difference (`pullpush.metrics.inference`) comes as measured: recall, accuracy and ratios minus 1 as
     fractions. Claims in points or % are shown times 100, and the paper's number and the margin compared accordingly.
 
@@ -71,39 +81,40 @@ class Ledger:
 
     def judge(self, name: str, difference: inference.Difference) -> None:
         """Judge the claim of this id, or all claims of this measure; the same difference again changes nothing."""
-        self._note(self._named(name, "measure"), difference)
+        self._note(self._named(name), difference)
 
-    def judge_scores(self, scores: Scores, name: str = "", others: Mapping[str, Scores] | None = None) -> None:
-        """Judge every claim of an experiment by its scores; leave them, with the reason, where there are none or where
-        an experiment as it is declared in this profile lacks the system, the point or the metric.
+    def judge_by(self, scores: Experiments, measures: Mapping[str, Measure], name: str) -> None:
+        """Judge every claim that needs an experiment, as soon as all that it needs are there: by its measure, if it
+        names one, else by its contrast. Leave it, with the reason, where one was not kept, or lacks the system, the
+        point or the metric in this profile.
 
-        name: of the experiment that the claims name; default: that of the scores. others: by their names, further
-        experiments; a claim that needs one that is not among them waits.
+        Args:
+            scores: of all experiments so far, by name.
+            measures: by the names that claims give in `measure`.
+            name: of the experiment.
         """
-        name = name or scores.experiment.name
-        there = {**(others or {}), name: scores}
-        for claim in self._named(name, "experiment"):
-            of = partial(contrasts.contrast, judged=claim.judged, relative=claim.relative)
-            found = outcome_of(contrasts.needed(claim.judged), of, there)
-            if found is not None:
-                self._note([claim], found)
+        outcomes: dict[str, inference.Difference | str] = {}
+        for claim in self.judged:
+            key = claim.judged.get("measure", claim.id)
+            of = partial(contrast, judged=claim.judged, relative=claim.relative)
+            measure = measures.get(key) or Measure(needed(claim.judged), of)
+            if name in measure.needs and scores.keys() >= {*measure.needs}:
+                if key not in outcomes:
+                    outcomes[key] = outcome_of(measure, scores)
+                self._note([claim], outcomes[key])
 
     def leave(self, name: str, why: str) -> None:
         """Leave a claim, or all of a measure or experiment, without a verdict in this run, and say why."""
-        self._note(self._named(name, "measure", "experiment"), str(why))
+        self._note(self._named(name, experiments=True), str(why))
 
-    def _named(self, name: str, *kinds: str) -> list[Claim]:
+    def _named(self, name: str, *, experiments: bool = False) -> list[Claim]:
         names = {
-            claim: {
-                claim.id,
-                *([claim.judged["measure"]] if "measure" in kinds and "measure" in claim.judged else []),
-                *(contrasts.needed(claim.judged) if "experiment" in kinds else []),
-            }
+            claim: {claim.id, claim.judged.get("measure", claim.id), *(needed(claim.judged) if experiments else ())}
             for claim in self.judged
         }
         if found := [claim for claim, own in names.items() if name in own]:
             return found
-        kind = " or ".join(("claim", *kinds))
+        kind = "claim or measure or experiment" if experiments else "claim or measure"
         raise unknown(f"{kind} to judge in {self.chapter}", name, set().union(*names.values()))
 
     def _note(self, claims: Iterable[Claim], outcome: Any) -> None:
@@ -159,16 +170,12 @@ class Ledger:
         return row | {"verdict": CANNOT_FAIL if has_to else verdict}
 
 
-def outcome_of(
-    needs: Sequence[str], of: Callable[[Mapping[str, Scores]], inference.Difference], there: Mapping[str, Scores]
-) -> inference.Difference | str | None:
-    """What judges a claim: `of` the experiments that it `needs`, or why that cannot be; None until all are `there`."""
-    if not there.keys() >= {*needs}:
-        return None
-    if absent := [name for name in needs if not there[name]]:
+def outcome_of(measure: Measure, scores: Experiments) -> inference.Difference | str:
+    """What a measure finds, or why that cannot be; scores: with all that it needs."""
+    if absent := [name for name in measure.needs if not scores[name]]:
         return f"{', '.join(absent)} is long and was not computed for these parameters and data"
     try:
-        return of(there)
+        return measure.of(scores)
     except ExperimentError as error:
         return f"not in this profile's experiment: {error}"
 

@@ -8,9 +8,9 @@
 Where a long experiment was not kept for a reader's parameters the page says so in its place, and goes on: see gaps.py.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 from IPython.display import display
@@ -20,24 +20,12 @@ from pullpush.errors import UnknownNameError
 from pullpush.lab import compute, evidence, gaps
 from pullpush.lab.comparisons import Pair, Wheres, gains, levels, shown
 from pullpush.lab.compute import Ground
-from pullpush.lab.contrasts import Experiments as Experiments, needed
 from pullpush.lab.experiments import Experiment
-from pullpush.lab.ledger import Ledger, outcome_of
+from pullpush.lab.ledger import Ledger, Measure
 from pullpush.lab.scores import Scores
-from pullpush.metrics.inference import Difference
 from pullpush.show import captions, palette, tables
 from pullpush.show.forest import claim_forest
 from pullpush.show.intervals import intervals
-
-
-class Measure(NamedTuple):
-    """What a claim is about that no single contrast of two systems is.
-
-    needs: names of experiments; of: their scores → the difference.
-    """
-
-    needs: Sequence[str]
-    of: Callable[[Experiments], Difference]
 
 
 class Page:
@@ -51,7 +39,7 @@ class Page:
     def __init__(self, ground: Ground, measures: Mapping[str, Measure] | None = None) -> None:
         self.ground, self.book = ground, ground.book
         self.scores: dict[str, Scores] = {}
-        self._measures = dict(measures or {})
+        self._measures = measures or {}
         self._listed: set[str] = set()
         palette.use_style()
         gaps.expect()
@@ -92,21 +80,16 @@ class Page:
         return scores
 
     def judge(self, scores: Scores, name: str) -> None:
-        """Judge the claims that name an experiment, and the measures that need it, by what was found of it or a part.
+        """Judge the claims that need an experiment, or whose measure does, by what was found of it or a part.
 
         `run` does, by all that it gives.
         """
         self.scores[name] = scores
         try:
-            judged = self.ledger.judged
+            ledger = self.ledger
         except UnknownNameError:  # a chapter about no paper
             return
-        if any(name in needed(claim.judged) for claim in judged):
-            self.ledger.judge_scores(scores, name, self.scores)
-        judge_measures(self.ledger, self._measures, self.scores)
-        self._measures = {
-            name: measure for name, measure in self._measures.items() if not self.scores.keys() >= {*measure.needs}
-        }
+        ledger.judge_by(self.scores, self._measures, name)
 
     def show(
         self,
@@ -195,19 +178,3 @@ class Page:
             alt = "A forest of claims with intervals, coloured by verdict, with diamonds for the paper's numbers."
             self.figure(claim_forest(judged), number, caption, alt=alt)
         display(evidence.ledger(self.ledger))
-
-
-def judge_measures(ledger: Ledger, measures: Mapping[str, Measure], scores: Experiments) -> None:
-    """Judge every claim that a measure is named for whose experiments are there; leave it, with the reason, where one
-    was not kept or lacks a point.
-
-    Args:
-        measures: by the names that claims give in `measure`.
-        scores: by the names of the experiments.
-    """
-    for name, measure in measures.items():
-        found = outcome_of(measure.needs, measure.of, scores)
-        if isinstance(found, str):
-            ledger.leave(name, found)
-        elif found is not None:
-            ledger.judge(name, found)

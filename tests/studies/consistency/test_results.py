@@ -8,6 +8,7 @@ import pytest
 
 from pullpush.data.language.vocabulary import LANGUAGES, Event
 from pullpush.data.recordings.tuxpaint import Stamps
+from pullpush.lab.claims import of_chapter
 from pullpush.lab.compute import Embedded
 from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.provenance import Stamp
@@ -18,6 +19,10 @@ from pullpush.studies.consistency.space import embed
 
 ORDERS = (("eng", "fra", "jpn", "deu"), ("eng", "cat", "zho", "spa"))
 BEST = {"ml-clap": 0.1, "kcl": 0.01}  # the rate that validation prefers
+
+
+def test_every_measure_is_named_by_a_claim():
+    assert {*results.MEASURES} <= {claim.judged.get("measure") for claim in of_chapter("03-consistency-lab")}
 
 
 def staged(level=0.1):

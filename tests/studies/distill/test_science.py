@@ -13,7 +13,6 @@ from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.lab import arrays, claims, compute, session
 from pullpush.lab.comparisons import levels as levels_of
 from pullpush.lab.ledger import Ledger
-from pullpush.lab.page import judge_measures
 from pullpush.lab.scores import Scores
 from pullpush.metrics.cards import METRICS
 from pullpush.metrics.ensembles import combine, score
@@ -98,9 +97,8 @@ def test_planted_gains_are_found(found):
 
 def test_every_claim_of_the_lab_is_judged(found):
     ledger = Ledger(LAB)
-    for name in ("systems", "teachers", "augmentation", "ambiguity", "moved"):
-        ledger.judge_scores(found[name])
-    judge_measures(ledger, experiments.MEASURES, found)
+    for name in found:
+        ledger.judge_by(found, experiments.MEASURES, name)
     left = {claim.judged.get("measure") for claim in ledger.open if "measure" in claim.judged}
     assert left == {"members-without-weight", "first-ears-weigh-most", "ensemble-over-single", "generic-topics"}
     named = {claim.judged["experiment"] for claim in ledger.open if "experiment" in claim.judged}

@@ -7,7 +7,6 @@ from pullpush.lab import claims
 from pullpush.lab.contrasts import contrast, gain
 from pullpush.lab.experiments import ExperimentError
 from pullpush.lab.ledger import Ledger
-from pullpush.lab.page import judge_measures
 from pullpush.lab.paper import paper_table
 from pullpush.studies.glap import comparisons, experiments, length, science
 from pullpush.studies.glap.experiments import Run, on_tests
@@ -93,9 +92,8 @@ def test_a_printed_table_says_what_stands_for_what(found):
 
 def test_every_contrast_and_measure_of_the_lab_is_judged(found):
     ledger = Ledger(LAB)
-    for name, of in found.items():
-        ledger.judge_scores(of, name, found)
-    judge_measures(ledger, comparisons.MEASURES, found)
+    for name in found:
+        ledger.judge_by(found, comparisons.MEASURES, name)
     asked = {claim.judged["measure"] for claim in claims.of_chapter(LAB) if "measure" in (claim.judged or {})}
     assert asked == {*comparisons.MEASURES}
     left = {claim.judged.get("experiment", claim.judged.get("measure")) for claim in ledger.open}

@@ -16,7 +16,7 @@ from pullpush.data.language.vocabulary import LANGUAGES, Event
 from pullpush.data.recordings.tuxpaint import Stamps
 from pullpush.lab.comparisons import by_run, differences
 from pullpush.lab.experiments import ExperimentError, Trial
-from pullpush.lab.page import Measure
+from pullpush.lab.ledger import Measure
 from pullpush.lab.scores import Scores
 from pullpush.metrics import zero_shot_predictions
 from pullpush.metrics.inference import Difference, difference

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from pullpush.lab.comparisons import shown
+from pullpush.lab.contrasts import Experiments
 from pullpush.lab.experiments import Experiment, Trial
-from pullpush.lab.page import Experiments, Measure
+from pullpush.lab.ledger import Measure
 from pullpush.lab.paper import paper_table
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Difference, difference

@@ -10,8 +10,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.forces import LocalGlobal, decompose
+from pullpush.lab.contrasts import Experiments
 from pullpush.lab.experiments import ExperimentError
-from pullpush.lab.page import Experiments, Measure
+from pullpush.lab.ledger import Measure
 from pullpush.metrics import Difference
 from pullpush.studies.means import by_clip, by_seed
 

@@ -18,7 +18,7 @@ from pullpush.lab import comparisons, paper
 from pullpush.lab.comparisons import Pair, differences
 from pullpush.lab.contrasts import Experiments, by_chance, common_seeds, gain, joined
 from pullpush.lab.experiments import ExperimentError, Where
-from pullpush.lab.page import Measure
+from pullpush.lab.ledger import Measure
 from pullpush.lab.scores import Scores
 from pullpush.metrics.inference import Array, Difference, difference, pseudo_values
 from pullpush.studies.glap.experiments import MAIN, PROMPTS, READ
