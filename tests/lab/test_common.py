@@ -47,15 +47,6 @@ def test_a_run_is_trained_once_and_read_ever_after(book, world):
     assert first.path == again.path != other.path
 
 
-def test_runs_side_by_side_are_those_of_one_at_a_time(book, world):
-    plans = [("infonce", 2), ("siglip", 2)]
-    runs = common.train_all(book, world, plans, infonce={"tau": 0.1})
-    assert list(runs) == plans
-    alone = common.train(book, world, "infonce", seed=2, tau=0.1)
-    assert runs["infonce", 2].path == alone.path
-    assert runs["siglip", 2].recipe.terms != alone.recipe.terms
-
-
 def test_an_untrained_model_is_where_the_run_began(book):
     one, same, other = (common.untrained(replace(book, seed=seed)) for seed in (0, 0, 1))
     assert torch.equal(weights(one), weights(same))

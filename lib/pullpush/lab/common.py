@@ -21,7 +21,7 @@ from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import zero_shot
 from pullpush.training.loop import Result
 from pullpush.training.recipes import Recipe, recipe
-from pullpush.training.runs import Plan, train_all as train_plans
+from pullpush.training.runs import Plan
 from pullpush.training.trunk import Published
 
 
@@ -109,26 +109,6 @@ def plan(
         overrides: fields of the recipe, or options of its terms, such as `tau`.
     """
     return Plan(data, sized(book, name, **overrides), book.seed if seed is None else seed, diagnostics)
-
-
-def train_all(
-    book: Session,
-    data: World,
-    plans: Sequence[tuple[str, int]],
-    *,
-    diagnostics: Diagnostics | None = WATCH,
-    **overrides: Any,
-) -> dict[tuple[str, int], Result]:
-    """Train several (recipe, seed), side by side on a CPU; each is read from the cache if it is there.
-
-    Args:
-        book, data, diagnostics: see `train`.
-        plans: recipe and seed of each run.
-        overrides: recipe → overrides for it.
-    """
-    options = {"diagnostics": diagnostics}
-    whole = [plan(book, data, name, seed=seed, **options, **overrides.get(name, {})) for name, seed in plans]
-    return dict(zip(plans, train_plans(whole), strict=True))
 
 
 def untrained(book: Session) -> nn.Module:

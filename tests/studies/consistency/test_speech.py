@@ -14,7 +14,7 @@ from pullpush.data.clips import Clips, StoredClips
 from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.data.speech import translations
 from pullpush.data.speech.stamps import load_speech, same_group
-from pullpush.lab import session, trunks
+from pullpush.lab import common, session, trunks
 from pullpush.metrics import difference
 from pullpush.studies.consistency import speech as study
 from pullpush.studies.consistency.data import SCHEMES
@@ -129,7 +129,11 @@ def test_the_study_runs_from_recordings_to_ranks_and_is_read_from_the_cache_afte
     heard = encoded(voices, base)
     assert heard.train.dim == on_features(heard)["encoder_options"]["audio_dim"]
     assert torch.equal(heard.test.select([3]).audio(0)[0], heard.test.audio(3)[0])
-    sounds = study.train_heads(book, heard, ["kcl"])["kcl", 0]
+    heads = study.train_heads(book, heard, ["kcl", "cacl"])
+    assert list(heads) == [("kcl", 0), ("cacl", 0)]
+    sounds, options = heads["kcl", 0], {"epochs": 1, "batch_size": study.BATCH, "diagnostics": None}
+    assert sounds.path == common.train(book, heard, "kcl", **options, **on_features(heard)).path, "as one at a time"
+    assert sounds.recipe.terms != heads["cacl", 0].recipe.terms
     table = study.study(book, voices, {0: sounds}, base)
     assert set(table["system"]) == {study.LENGTH, study.UNTRAINED, *SCHEMES}
     assert table["rank"].between(1, table["items"]).all()

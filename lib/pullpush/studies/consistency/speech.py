@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ from pullpush.studies.consistency.data import SCHEMES, TEXTS, Runs, complete
 from pullpush.training.evaluate import embed_audio, embed_texts
 from pullpush.training.frozen import Base, encoded, on_features
 from pullpush.training.loop import Result
-from pullpush.training.runs import Plan
+from pullpush.training.runs import Plan, train_all
 
 TRUNK_EPOCHS, HEAD_EPOCHS = 5, 6  # what two cores do within a minute, not what is best
 BATCH = 32
@@ -47,9 +48,10 @@ TRUNKS: Mapping[str, Callable[[Session], Plan]] = {"spoken": spoken_trunk}
 
 def train_heads(book: Session, heard: World, systems: Sequence[str] = SCHEMES) -> Runs:
     """Each scheme's projections on the trunk's features, with each seed of the session: (system, seed) → run."""
-    overrides = {**on_features(heard), "epochs": HEAD_EPOCHS, "batch_size": BATCH}
-    plans = [(name, seed) for name in systems for seed in book.seeds]
-    return common.train_all(book, heard, plans, diagnostics=None, **dict.fromkeys(systems, overrides))
+    options: dict[str, Any] = {**on_features(heard), "epochs": HEAD_EPOCHS, "batch_size": BATCH, "diagnostics": None}
+    keys = [(name, seed) for name in systems for seed in book.seeds]
+    plans = [common.plan(book, heard, name, seed=seed, **options) for name, seed in keys]
+    return dict(zip(keys, train_all(plans), strict=True))
 
 
 def study(book: Session, voices: World, sounds: Mapping[int, Result], base: Base) -> pd.DataFrame:
