@@ -285,27 +285,21 @@ def is_current(notebook: Path, chapter: Chapter, settings: Profile) -> bool:
     return not any(file.is_file() and file.stat().st_mtime > made for file in files)
 
 
-def publishable(path: Path, about: dict[str, Any]) -> str:
-    """Rewrite the executed notebook at `path` in place for publishing; returns what went to stderr."""
+def publishable(path: Path, about: dict[str, Any]) -> None:
+    """Rewrite the executed notebook at `path` in place for publishing, without what went to stderr."""
     notebook = nbformat.read(path, as_version=4)
-    stderr = []
     for position, cell in enumerate(notebook.cells):
         cell.id = f"cell-{position:03d}"  # random ids would change the file at every run
         cell.metadata.pop("papermill", None)
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
-            stderr += [o.text for o in cell.outputs if _is_stderr(o)]
-            cell.outputs = [_smaller(o) for o in cell.outputs if not _is_stderr(o) and WIDGET not in o.get("data", {})]
+            shown = (o for o in cell.outputs if o.get("name") != "stderr" and WIDGET not in o.get("data", {}))
+            cell.outputs = [_smaller(output) for output in shown]
     for noise in ("papermill", "widgets"):
         notebook.metadata.pop(noise, None)
     notebook.metadata.pullpush = about
     with atomic_path(path) as partial:
         nbformat.write(notebook, partial)
-    return "".join(stderr)
-
-
-def _is_stderr(output: NotebookNode) -> bool:
-    return output.output_type == "stream" and output.name == "stderr"
 
 
 def _smaller(output: NotebookNode) -> NotebookNode:

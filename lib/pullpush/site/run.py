@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -66,28 +66,18 @@ os.replace({pid!r} + ".part", {pid!r})
 
 
 class ChapterError(PullPushError, RuntimeError):
-    """A chapter's cell raised, or its kernel died.
-
-    Attributes:
-        notebook: the notebook as far as it came, with the error in it.
-    """
-
-    def __init__(self, message: str, notebook: Path) -> None:
-        super().__init__(message)
-        self.notebook = notebook
+    """A chapter's cell raised, or its kernel died."""
 
 
 @dataclass(frozen=True)
 class Execution:
-    """What a run left: the executed notebook, its tables, how long it took, what the kernel said on stderr, and of how
-    many cells it says that they could not be measured on data of one's own.
+    """What a run left: the executed notebook, how long it took, and of how many cells it says that they could not be
+    measured on data of one's own.
     """
 
     notebook: Path
-    tables: tuple[Path, ...]
     seconds: float
-    stderr: str = field(default="", repr=False)
-    gaps: int = 0
+    gaps: int
 
 
 def run(
@@ -178,7 +168,7 @@ def _execute(
             if isinstance(error, PapermillExecutionError):
                 what = f"failed in cell {error.cell_index} with {error.ename}: {error.evalue}"
             message = f"chapter {chapter.name} {what}\nthe notebook up to there: {kept}"
-            raise ChapterError(message, kept) from error
+            raise ChapterError(message) from error
         took = time.monotonic() - began
         about = {
             "chapter": chapter.name,
@@ -190,13 +180,13 @@ def _execute(
             "packages": provenance.installed(),
             "processor": provenance.processor(),
         }
-        stderr = publishable(target, about)
+        publishable(target, about)
         gaps = len(gaps_of(target))
         if came:
             raise KeyboardInterrupt
-        written = _publish_tables(chapter, tables, out)  # from here on a stop comes too late, and is told so
+        _publish_tables(chapter, tables, out)  # from here on a stop comes too late, and is told so
         (failed / target.name).unlink(missing_ok=True)  # the error it shows is over
-        done = Execution(_move(target, out), written, took, stderr, gaps)
+        done = Execution(_move(target, out), took, gaps)
     if came:
         raise KeyboardInterrupt(f"stopped; {chapter.name} had just been finished")
     return done
@@ -234,12 +224,11 @@ def _in_kernel(
         )
 
 
-def _publish_tables(chapter: Chapter, tables: Path, out: Path) -> tuple[Path, ...]:
+def _publish_tables(chapter: Chapter, tables: Path, out: Path) -> None:
     moved = [_move(path, out) for path in sorted(tables.iterdir())]
     for path in out.glob(f"{chapter.name}.*.*"):
         if path not in moved:
             path.unlink(missing_ok=True)  # what an earlier run left and this one did not write
-    return tuple(moved)
 
 
 def _move(path: Path, folder: Path) -> Path:
