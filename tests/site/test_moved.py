@@ -30,6 +30,8 @@ def write(folder: Path, name: str, **columns: list) -> None:
         ({"x": ["holds", None]}, {"x": ["holds", None]}, ""),
         ({"x": ["holds", "holds"]}, {"x": ["holds", None]}, "first in row 2, x: holds → nan"),
         ({"x": ["holds"]}, {"x": ["cannot tell"]}, "first in row 1, x: holds → cannot tell"),
+        ({"x": [10, 20]}, {"x": ["10.0", "none"]}, "1 of 2 cells moved, first in row 2, x: 20 → none"),
+        ({"x": []}, {"x": []}, ""),
         ({"x": [1]}, {"x": [1, 2]}, "has 2 rows in place of 1"),
         ({"x": [1]}, {"y": [1]}, "has the columns y in place of x"),
         ({"x": [True]}, {"x": [False]}, "first in row 1, x: True → False"),

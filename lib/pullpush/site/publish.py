@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from pullpush.errors import PullPushError
 from pullpush.lab import profiles
@@ -178,7 +177,7 @@ def claims(fresh: Path, published: Path, page: str) -> list[Moved]:
         old, new = theirs[id], ours[id]
         if old["verdict"] != new["verdict"]:
             found.append(Moved(id, f"{old['verdict']} → {new['verdict']}"))
-        elif not _near(new["value"], old["value"]):
+        elif not np.isclose(new["value"], old["value"], RELATIVE, ABSOLUTE, equal_nan=True):
             found.append(Moved(id, f"{new['verdict']} as before, {old['value']:.4g} → {new['value']:.4g}"))
     return found
 
@@ -187,35 +186,22 @@ def difference(ours: Path, theirs: Path) -> str:
     """How a table differs from the published one; empty if it does not, or holds seconds of the machine."""
     if not (ours.is_file() and theirs.is_file()):
         return "is new" if ours.is_file() else "is gone"
-    new, old = pd.read_csv(ours), pd.read_csv(theirs)
+    new, old = (pd.read_csv(path, dtype=str, keep_default_na=False) for path in (ours, theirs))
     if list(new.columns) != list(old.columns):
         return f"has the columns {', '.join(new.columns)} in place of {', '.join(old.columns)}"
     if TIMED in new.columns:
         return ""
     if len(new) != len(old):
         return f"has {len(new)} rows in place of {len(old)}"
-    wrong = np.column_stack([~_same(new[name], old[name]) for name in new.columns]) if len(new) else np.zeros((0, 0))
-    if not wrong.any():
+    # NaN for a text, which is close to nothing
+    new_numbers, old_numbers = (side.apply(pd.to_numeric, errors="coerce").to_numpy(float) for side in (new, old))
+    wrong = np.argwhere((new != old) & ~np.isclose(new_numbers, old_numbers, RELATIVE, ABSOLUTE))
+    if not len(wrong):
         return ""
-    row, column = np.argwhere(wrong)[0]
-    name = new.columns[column]
-    first = f"row {row + 1}, {name}: {_shown(old[name][row])} → {_shown(new[name][row])}"
-    return f"{int(wrong.sum())} of {wrong.size} cells moved, first in {first}"
-
-
-def _same(ours: pd.Series, theirs: pd.Series) -> np.ndarray:
-    if all(pd.api.types.is_numeric_dtype(side) for side in (ours, theirs)):
-        return _near(ours.to_numpy(float), theirs.to_numpy(float))
-    both_missing = ours.isna() & theirs.isna()
-    return (both_missing | (ours.astype(str) == theirs.astype(str))).to_numpy(bool)
-
-
-def _near(ours: ArrayLike, theirs: ArrayLike) -> np.ndarray:
-    return np.isclose(ours, theirs, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True)
-
-
-def _shown(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    row, column = wrong[0]
+    before, after = (side.iat[row, column] or "nan" for side in (old, new))
+    first = f"row {row + 1}, {new.columns[column]}: {before} → {after}"
+    return f"{len(wrong)} of {new.size} cells moved, first in {first}"
 
 
 def _judged(path: Path) -> dict[str, dict[str, Any]]:
