@@ -50,7 +50,7 @@ SMALL = ((SIGMOID, SVR, ALL, SOFT, TOPICS), {TOPICS: (SIGMOID, SVR, ALL, SOFT)})
 SMALL_QUARTER = ((SIGMOID, SVR, ALL), {ALL: (SIGMOID, SVR)})
 FROZEN, VALID, UPPER = "frozen", "valid", "upper"  # views, see data.py
 # By view; the temperature is learnt, so that only its start could be searched.
-RATES, TAUS = {FROZEN: (1e-3, 3e-3), UPPER: (1e-4, 3e-4, 1e-3)}, (0.07,)
+RATES, TAUS = {FROZEN: (1e-3, 3e-3), UPPER: (1e-4, 3e-4, 1e-3, 3e-3)}, (0.07,)
 BESIDE: Mapping[str, tuple[str, ...]] = {"nothing": (), "everything": NAMES[1:]}
 OTHER_SEEDS = 500  # the recipe is tested with seeds that chose nothing
 
