@@ -199,7 +199,7 @@ def test_every_figure_of_every_study_is_tried_here():
     figures = {
         f.__name__
         for f in functions
-        if f.__module__ in {module.__name__ for module in modules} and f.__annotations__.get("return") == "Figure"
+        if f.__module__ in {module.__name__ for module in modules} and f.__annotations__.get("return") is Figure
     }
     tried = {name.partition(",")[0] for name in DRAWN if not name.startswith("intervals")}  # which are of no study
     assert figures - {"curves", "scene_timeline", "stages"} == tried, "which have tests elsewhere"
