@@ -181,6 +181,30 @@ def test_bfloat16_is_that_of_the_step_in_both_passes():
     assert model.dim == 8
 
 
+class Rows(nn.Module):
+    """Clips through two layers, as an audio encoder is called."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = nn.Sequential(nn.Linear(16, 32), nn.Tanh(), nn.Linear(32, 8))
+
+    def encode_audio(self, audio, lengths=None):
+        return self.layers(audio)
+
+
+def test_many_chunks_add_their_gradients_in_float32():
+    clips, sides = torch.randn(512, 16, generator=torch.Generator().manual_seed(1)), {}
+    weight = torch.randn(512, 8, generator=torch.Generator().manual_seed(2))
+    for chunk, autocast in ((None, False), (2, True)):
+        model = Rows()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+            table = in_chunks(model.encode_audio, clips, torch.full((512,), 16), chunk)
+        (table.float() * weight).sum().backward()
+        sides[chunk] = torch.cat([gradient.flatten() for gradient in gradients(model).values()])
+    assert (sides[2] - sides[None]).norm() < 0.01 * sides[None].norm()
+
+
 def test_batch_normalisation_of_texts_is_refused():
     class Model(Double):
         def __init__(self):

@@ -130,11 +130,15 @@ def _in_parts(encode: Callable[..., Tensor], parts: Sequence[Part], *, cached: b
     model, kind = encode.__self__, encode.__name__.removeprefix("encode_")
     before = [buffer._version for buffer in model.buffers()]
     place = next(model.parameters(), None)  # texts are no tensors, and say of no device whose random state to keep
+
+    def apart(_: Tensor | None, *part: Any) -> Tensor:
+        torch.clear_autocast_cache()  # else gradients of all chunks add up in one weight cast to bfloat16, and as such
+        return encode(*part)
+
     first = [
-        checkpoint(lambda _, *rows: encode(*rows), place, *part, use_reentrant=False) if cached else encode(*part)
-        for part in parts[:-1]
+        checkpoint(apart, place, *part, use_reentrant=False) if cached else apart(place, *part) for part in parts[:-1]
     ]
-    table = torch.cat([*first, encode(*parts[-1])])
+    table = torch.cat([*first, apart(place, *parts[-1])])
     if before != [buffer._version for buffer in model.buffers()]:
         raise TrainingError(
             f"the {kind} encoder changes its buffers while it encodes (batch normalisation?), so that chunks "

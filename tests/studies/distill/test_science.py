@@ -99,6 +99,7 @@ def test_every_claim_of_the_lab_is_judged(found):
     ledger = Ledger(LAB)
     for name in found:
         ledger.judge_by(found, experiments.MEASURES, name)
+    assert {*experiments.MEASURES} <= {claim.judged.get("measure") for claim in ledger.judged}
     left = {claim.judged.get("measure") for claim in ledger.open if "measure" in claim.judged}
     assert left == {"members-without-weight", "first-ears-weigh-most", "ensemble-over-single", "generic-topics"}
     named = {claim.judged["experiment"] for claim in ledger.open if "experiment" in claim.judged}

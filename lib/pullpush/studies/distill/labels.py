@@ -20,12 +20,12 @@ from pullpush.encoders import TEXT
 from pullpush.golden import versions
 from pullpush.studies.taught import (
     BATCH,
-    PARTS,
     Labels,
     Run,
     Teacher,
     checked,
     flat,
+    parts_of,
     side_by_side,
     similarities,
     stored,
@@ -49,14 +49,18 @@ class Blind(Teacher):
 @dataclass(frozen=True)
 class Dealt(Teacher):
     """What other teachers make of each clip and its own text; what they make of it and the other texts is dealt out
-    among these at random. So its labels are as soft, and leave as much on the pair, and know nothing of other pairs.
+    among these at random. So its labels know nothing of other pairs, and for each clip over the texts they are as soft,
+    and leave as much on the pair; for each text over the clips nearly so.
 
     seed: of the order, which is each clip's own.
     """
 
     teachers: tuple[Teacher, ...]
     seed: int = 0
-    parts = (*PARTS, "studies/dealt")
+
+    @property
+    def parts(self) -> Sequence[str]:  # pyrefly: ignore[bad-override]
+        return *parts_of(self.teachers), "studies/dealt"
 
     def embed(self, clips: Clips, language: str) -> Tensor:
         similarity = similarities(side_by_side(self.teachers, clips, language))  # (N, N)

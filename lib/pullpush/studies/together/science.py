@@ -189,7 +189,7 @@ def apart(one: tuple[Design, np.ndarray], other: tuple[Design, np.ndarray]) -> p
     [1.0, 1.5]
     """
     gains = {name: [np.subtract(*halves(*each, name)) for each in (one, other)] for name in one[0].factors}
-    return differences(({"effect": name}, difference(*both)) for name, both in gains.items())
+    return differences(({"effect": name, "factors": 1}, difference(*both)) for name, both in gains.items())
 
 
 def contrasts(design: Design, values: np.ndarray) -> pd.DataFrame:
