@@ -49,8 +49,8 @@ EIGHTH = (NAMES, {ALL: NAMES[:3], SOFT: NAMES[1:4], TOPICS: (SIGMOID, CYCLES, SI
 SMALL = ((SIGMOID, SVR, ALL, SOFT, TOPICS), {TOPICS: (SIGMOID, SVR, ALL, SOFT)})
 SMALL_QUARTER = ((SIGMOID, SVR, ALL), {ALL: (SIGMOID, SVR)})
 FROZEN, VALID, UPPER = "frozen", "valid", "upper"  # views, see data.py
-# By view; the temperature is learnt, so that only its start could be searched.
-RATES, TAUS = {FROZEN: (1e-3, 3e-3), UPPER: (1e-4, 3e-4, 1e-3, 3e-3)}, (0.07,)
+# Rates by view; the temperature is learnt, and this its start.
+RATES, TAU = {FROZEN: (1e-3, 3e-3), UPPER: (1e-4, 3e-4, 1e-3, 3e-3)}, 0.07
 BESIDE: Mapping[str, tuple[str, ...]] = {"nothing": (), "everything": NAMES[1:]}
 OTHER_SEEDS = 500  # the recipe is tested with seeds that chose nothing
 
@@ -116,21 +116,20 @@ def shown(high: Collection[str], *, dim: int, tuned: Tuned) -> Markdown:
 
 def search(
     name: str = "search",
-    taus: Sequence[float] = TAUS,
     *,
     dim: int,
     languages: Sequence[str] = LANGUAGES,
     seeds: Iterable[int],
     data: str = FROZEN,
 ) -> Experiment:
-    """A view's RATES (and temperatures to start from) of both losses, alone and with all other terms beside them;
-    scored, too, in all languages, though validation decides.
+    """A view's RATES of both losses, alone and with all other terms beside them; scored, too, in all languages, though
+    validation decides.
     """
     trials = []
     for loss in ("softmax", SIGMOID):
         for beside, others in BESIDE.items():
             of_recipe, overrides = system({loss, *others} & set(NAMES), dim=dim)
-            points = [{"lr": lr, "tau": tau} for lr in RATES[data] for tau in taus]
+            points = [{"lr": lr, "tau": TAU} for lr in RATES[data]]
             trials += [Trial(loss, of_recipe, {**overrides, **point}, {"beside": beside, **point}) for point in points]
     return _long(name, trials, seeds, data, languages)
 

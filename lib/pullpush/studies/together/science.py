@@ -196,10 +196,8 @@ def contrasts(design: Design, values: np.ndarray) -> pd.DataFrame:
     """All that a design tells, the smallest first: columns effect, factors (how many), value, size, and the quantile of
     a half-normal that belongs to its place.
     """
-    rows = [
-        (TIMES.join(one), len(one), np.subtract(*(side.mean() for side in halves(design, values, *one))))
-        for one in design.saturated()
-    ]
+    means = values.mean(axis=(1, 2))
+    rows = [(TIMES.join(one), len(one), 2 * (design.contrast(*one) * means).mean()) for one in design.saturated()]
     table = pd.DataFrame(rows, columns=["effect", "factors", "value"])
     table = table.assign(size=table["value"].abs()).sort_values("size", ignore_index=True)
     return table.assign(quantile=ndtri((1 + (np.arange(len(table)) + 0.5) / len(table)) / 2))
@@ -209,9 +207,8 @@ def design_error(design: Design, values: np.ndarray) -> tuple[float, int]:
     """Standard error of an effect by the design itself: root mean square of its contrasts of three factors and more,
     which are taken for noise; and their number, the degrees of freedom.
     """
-    means = values.mean(axis=(1, 2))
-    noise = [2 * (design.contrast(*one) * means).mean() for one in design.saturated() if len(one) > 2]
-    return float(np.sqrt(np.mean(np.square(noise)))) if noise else float("nan"), len(noise)
+    noise = contrasts(design, values).query("factors > 2")["value"]
+    return float(np.sqrt(noise.pow(2).mean())), len(noise)  # NaN where there is none
 
 
 READINGS = ("seeds and clips", "the design's error")
