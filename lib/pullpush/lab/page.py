@@ -23,7 +23,7 @@ from pullpush.lab.compute import Ground
 from pullpush.lab.experiments import Experiment
 from pullpush.lab.ledger import Ledger, Measure
 from pullpush.lab.scores import Scores
-from pullpush.show import captions, palette, tables
+from pullpush.show import captions, layout, palette, tables
 from pullpush.show.forest import claim_forest
 from pullpush.show.intervals import intervals
 
@@ -172,8 +172,7 @@ class Page:
         self.book.save(judged, "claims")
         if number:
             seeds = judged["seeds"].dropna()
-            counts = dict.fromkeys([f"{seeds.min():.0f}", f"{seeds.max():.0f}"]) if len(seeds) else ()
-            over = f"; {' to '.join(counts)} seeds" if counts else ""
+            over = f"; {layout.span(seeds)} seeds" if len(seeds) else ""
             caption = f"All claims that this lab judges: what was measured, and what the paper prints{over}."
             alt = "A forest of claims with intervals, coloured by verdict, with diamonds for the paper's numbers."
             self.figure(claim_forest(judged), number, caption, alt=alt)

@@ -83,10 +83,14 @@ def spread_note(table: pd.DataFrame, mark: str = "band", *, within: Sequence[str
         'Means of 2 seeds; bands from the least to the most'
     """
     counts = table.groupby(list(within))["seed"].nunique() if within else pd.Series([table["seed"].nunique()])
-    least, most = counts.min(), counts.max()
-    if most == 1:
+    if counts.max() == 1:
         return "One seed"
-    return f"Means of {least if least == most else f'{least} to {most}'} seeds; {mark}s from the least to the most"
+    return f"Means of {span(counts)} seeds; {mark}s from the least to the most"
+
+
+def span(counts: pd.Series) -> str:
+    """From the least to the most: "3 to 10", or "5" where all are alike."""
+    return " to ".join(dict.fromkeys(f"{count:.0f}" for count in (counts.min(), counts.max())))
 
 
 def name_places(ax: Axes, names: Sequence[str], *, axis: str = "y", rotation: float = 0) -> None:
