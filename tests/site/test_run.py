@@ -1,6 +1,7 @@
 """Running a chapter leaves all of it or nothing."""
 
 import subprocess
+import sys
 from itertools import count
 
 import nbformat
@@ -72,6 +73,17 @@ def test_a_kernel_does_not_report_the_interrupt_that_ends_it_but_all_else(tiny, 
     said = capfd.readouterr().err
     assert "the transport is broken" in said
     assert "KeyboardInterrupt" not in said
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="sockets with a name")
+@pytest.mark.parametrize("first", [0, 1], ids=["ordinary", "warm"])
+def test_a_kernel_is_given_no_port_which_could_be_anothers_by_then(tiny, monkeypatch, first):
+    monkeypatch.setattr(warm, "before", count(first))
+    chapter = tiny / "book" / "10-tiny.md"
+    # One is that of its outputs, which it finds by itself.
+    ports = "import psutil\nassert len(psutil.Process().net_connections('tcp')) < 2"
+    chapter.write_text(f"{chapter.read_text()}\n```{{code-cell}}\n{ports}\n```\n")
+    run("10-tiny", profile="smoke")
 
 
 def test_a_kernel_that_has_ended_is_let_be():

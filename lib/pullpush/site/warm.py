@@ -16,6 +16,7 @@ from functools import cache, partialmethod
 from importlib import import_module
 from itertools import count
 from typing import Any
+from uuid import uuid4
 
 import psutil
 from jupyter_client import AsyncKernelManager
@@ -29,11 +30,17 @@ before = count()  # kernels of this process
 
 
 class Manager(AsyncKernelManager):
-    """Starts its kernel warm, where a fork is safe: frameworks of macOS are not."""
+    """Starts its kernel warm, where a fork is safe: frameworks of macOS are not.
+
+    It and the kernel talk over sockets with a name: a free port may be another process's before the kernel takes it.
+    """
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        if next(before) and sys.platform == "linux":
+        if sys.platform != "linux":
+            return
+        self.transport, self.ip = "ipc", f"@{uuid4()}"  # abstract: no file is left
+        if next(before):
             self.provisioner = Forks(kernel_spec=self.kernel_spec, parent=self)
 
 
