@@ -45,6 +45,8 @@ class View(NamedTuple):
     learnt from depends on runs of that seed (teachers, clusters), in place of `data`, which then gives their form
     alone; before: seed → the runs that must be there first, in rounds, those of one trained side by side. A base is
     the last of them.
+
+    galleries: equal parts of the test clips, each of which is retrieved from by itself.
     """
 
     session: Session
@@ -53,6 +55,14 @@ class View(NamedTuple):
     base: Callable[[int], Plan] | None = None
     taught: Callable[[int], World] | None = None
     before: Callable[[int], Sequence[Sequence[Plan]]] | None = None
+    galleries: int = 1
+
+    @property
+    def tests(self) -> list[World]:
+        """The data, once for each gallery."""
+        parts = np.split(np.arange(len(self.data.test)), self.galleries) if self.galleries > 1 else ()
+        clips = [self.data.test.select(rows.tolist(), name=f"gallery {part}") for part, rows in enumerate(parts)]
+        return [replace(self.data, splits={**self.data.splits, "test": each}) for each in clips] or [self.data]
 
     def recipe(self, name: str, overrides: Mapping[str, Any] = MappingProxyType({})) -> Recipe:
         """A recipe on this data, at the profile's size."""
@@ -133,7 +143,7 @@ def compute(ground: Ground, experiment: Experiment, cells: Cells | None = None) 
         named |= {name: name for found in of_seed.values() for name in found}
         clips = {(str(trial), seed): of_seed[seed][named[str(trial)]] for trial, seed in asked}
         return Scores(experiment, clips, NO_ROWS, NO_ROWS, made)
-    tests = [ground.view(trial.test).data if trial.test else plan.world for (trial, _), plan in cells.items()]
+    tests = [ground.view(trial.test).tests if trial.test else [plan.world] for (trial, _), plan in cells.items()]
     jobs = [partial(scored, experiment, plan, test) for plan, test in zip(cells.values(), tests, strict=True)]
     values = in_threads(jobs)
     clips = {(str(trial), seed): found for (trial, seed), found in zip(cells, values, strict=True)}
@@ -192,9 +202,15 @@ def content_of(ground: Ground, experiment: Experiment) -> str:
     return content_key([experiment, ground.book.settings.content, ground.name])
 
 
-def scored(experiment: Experiment, plan: Plan, test: World | None = None) -> Values:
-    """Values of one run, from the cache if it was scored before; test: default: the data that it was trained on."""
-    test, found = test or plan.world, {}
+def scored(experiment: Experiment, plan: Plan, tests: Sequence[World]) -> Values:
+    """Values of one run on the test clips of some data, one after the other."""
+    each = [_scored(experiment, plan, test) for test in tests]
+    return {name: np.concatenate([values[name] for values in each]) for name in each[0]}
+
+
+def _scored(experiment: Experiment, plan: Plan, test: World) -> Values:
+    """Values of one run on some data, from the cache if it was scored before."""
+    found: dict[str, np.ndarray] = {}
     embedded = Embedded(lambda: plan.train().model, test, experiment.languages)
     for name in experiment.evaluations:
         does = versions(f"metrics/{name}", "training/evaluate", *test.parts)

@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 from pullpush.lab import compute, session
 from pullpush.lab.experiments import Experiment
+from pullpush.studies.distill import experiments
 from pullpush.studies.distill.data import (
     BATCH,
     BOTH,
@@ -145,6 +147,17 @@ def test_a_system_goes_on_from_the_stage_before_and_follows_its_teachers(ground)
     near = (weights["1, finetuned"] - weights["1"]).norm() / weights["1"].norm()
     assert 0 < near < 0.5, "a few small steps from where it began"
     assert not torch.equal(weights["2"], weights["1, finetuned"])
+
+
+def test_galleries_hold_other_clips_and_each_is_retrieved_from_by_itself(ground):
+    rows = experiments.ROWS["systems"][:1]
+    one, four = (experiments.experiment(ground, f"of-{n}", (0,), rows, galleries=n) for n in (1, 4))
+    alone, whole = (compute.run(ground, each).values("1", "mAP@16 multiple")[0] for each in (one, four))
+    galleries = ground.view(four.trials[0].test).tests
+    assert [len(world.test) for world in galleries] == [len(alone)] * 4
+    assert len({str(scene) for world in galleries for scene in world.test.columns["scene"]}) > 3 * len(alone)
+    np.testing.assert_array_equal(whole[: len(alone)], alone)
+    assert len(whole) == 4 * len(alone)
 
 
 # The lesson's

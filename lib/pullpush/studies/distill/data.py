@@ -59,7 +59,7 @@ class Context(Ground):
         super().__init__(book, compute_long)
         self.is_small = is_small(book.settings)  # encoders have random weights, as in the profile smoke
         self.dim = max(8, book.settings.dim // 2)
-        self._stages: dict[str, Stage] = {}
+        self._stages: dict[str, tuple[Stage, int]] = {}
         self._worlds: dict[tuple[str, str], World] = {}
         self._plans: dict[tuple[Stage, int], Plan] = {}
         tell_scenes(book.settings)
@@ -71,29 +71,36 @@ class Context(Ground):
         return *PARTS, *words, *SOFT_LABELS, *self.topics("generic", 0).parts, *trunks
 
     def trial(
-        self, name: str, stage: Stage, where: Mapping[str, Any] | None = None, recipe: str = "", **overrides: Any
+        self,
+        name: str,
+        stage: Stage,
+        where: Mapping[str, Any] | None = None,
+        recipe: str = "",
+        galleries: int = 1,
+        **overrides: Any,
     ) -> Trial:
-        """A system of an experiment: a stage, tested on the clips of the finetuning world."""
+        """A system of an experiment: a stage, tested on clips of the finetuning world, so many galleries of them."""
         own, options = self.system(stage, **overrides)
         tested = Stage("finetune", encoder=stage.encoder, world=stage.world)
-        return Trial(name, recipe or own, options, dict(where or {}), self.named(stage), self.named(tested))
+        return Trial(name, recipe or own, options, dict(where or {}), self.named(stage), self.named(tested, galleries))
 
-    def named(self, stage: Stage) -> str:
+    def named(self, stage: Stage, galleries: int = 1) -> str:
         """The name of a stage, by which `view` knows it from now on."""
-        self._stages[stage.name] = stage
-        return stage.name
+        name = stage.name if galleries == 1 else f"{stage.name}, {galleries} galleries"
+        self._stages[name] = stage, galleries
+        return name
 
     def view_of(self, stage: Stage) -> View:
         """The data of a stage, and the runs that come before it."""
         return self.view(self.named(stage))
 
     def _view(self, name: str) -> View:
-        stage = self._stages[name]
-        plain = self._encoded(self.config(stage), stage.encoder)
+        stage, galleries = self._stages[name]
+        plain = self._encoded(self.config(stage, galleries), stage.encoder)
         options: dict[str, Any] = {"taught": partial(self._taught, stage)} if stage.teacher or stage.topics else {}
         if stage.start:
             options |= {"base": partial(self.plan, stage.start), "before": partial(self._before, stage)}
-        return View(self.book, plain, self._overrides(stage), **options)
+        return View(self.book, plain, self._overrides(stage), galleries=galleries, **options)
 
     def plan(self, stage: Stage, seed: int) -> Plan:
         """The run of a stage that others start from, or learn from."""
@@ -139,7 +146,7 @@ class Context(Ground):
         """The clips of a stage as audio."""
         return loaded(self.config(stage))
 
-    def config(self, stage: Stage) -> Config:
+    def config(self, stage: Stage, galleries: int = 1) -> Config:
         """What describes the clips of a stage, without what is found out about them."""
         world, size = WORLDS[stage.world], {**self.book.settings.world}
         kind, captions = ("finetune", 5) if stage.start else ("pretrain", 1)
@@ -149,6 +156,7 @@ class Context(Ground):
         if stage.world != WORLD:
             size |= {name: min(TESTED, size[name]) for name in ("n_valid", "n_test")}
         size["n_train"] = max(48 if self.is_small else 8, round(size["n_train"] * part))
+        size["n_test"] *= galleries
         size |= {"scene": common.scene(self.book, max_events=2, **world.scene), "captions_per_scene": captions}
         scenes = WorldConfig(**size)
         config: Config = scenes if world.vocabulary == "rich" else LexiconConfig(scenes, world.vocabulary)
@@ -251,9 +259,10 @@ class LessonContext(Context):
         topics = [self.trial(BOTH, replace(soft, topics="generic"))] if self.has_topics else []
         return *first, self.trial(SMOOTHED, soft, **SMOOTHING), self.trial(SOFT, soft), *topics
 
-    def config(self, stage: Stage) -> Config:
+    def config(self, stage: Stage, galleries: int = 1) -> Config:
         size = {**self.book.settings.world}
         size |= {"n_train": max(48, round(self.part * size["n_train"])), "n_valid": min(200, size["n_valid"])}
+        size["n_test"] *= galleries
         size["scene"] = common.scene(self.book, max_events=2, p_single=self.singles)
         return LexiconConfig(WorldConfig(**size), "narrow", 2.0)
 
