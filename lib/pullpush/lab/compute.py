@@ -143,7 +143,7 @@ def compute(ground: Ground, experiment: Experiment, cells: Cells | None = None) 
         named |= {name: name for found in of_seed.values() for name in found}
         clips = {(str(trial), seed): of_seed[seed][named[str(trial)]] for trial, seed in asked}
         return Scores(experiment, clips, NO_ROWS, NO_ROWS, made)
-    tests = [ground.view(trial.test).tests if trial.test else [plan.world] for (trial, _), plan in cells.items()]
+    tests = [ground.view(trial.test).tests if trial.test else () for trial, _ in cells]
     jobs = [partial(scored, experiment, plan, test) for plan, test in zip(cells.values(), tests, strict=True)]
     values = in_threads(jobs)
     clips = {(str(trial), seed): found for (trial, seed), found in zip(cells, values, strict=True)}
@@ -202,9 +202,9 @@ def content_of(ground: Ground, experiment: Experiment) -> str:
     return content_key([experiment, ground.book.settings.content, ground.name])
 
 
-def scored(experiment: Experiment, plan: Plan, tests: Sequence[World]) -> Values:
-    """Values of one run on the test clips of some data, one after the other."""
-    each = [_scored(experiment, plan, test) for test in tests]
+def scored(experiment: Experiment, plan: Plan, tests: Sequence[World] = ()) -> Values:
+    """Values of one run on the test clips of some data, one after the other; default: those that it was trained on."""
+    each = [_scored(experiment, plan, test) for test in tests or [plan.world]]
     return {name: np.concatenate([values[name] for values in each]) for name in each[0]}
 
 
