@@ -134,6 +134,14 @@ class Experiment:
         """Every trial with every seed."""
         return ((trial, seed) for trial in self.trials for seed in trial.seeds or self.seeds)
 
+    def once_more(self, name: str, seeds: Iterable[int], tested: str) -> Self:
+        """The same trials under another name, with other seeds and tested on other clips.
+
+        tested: what comes after the name of the view that each is tested on.
+        """
+        trials = (replace(each, test=f"{each.test or each.data or self.data}{tested}") for each in self.trials)
+        return replace(self, name=name, trials=tuple(trials), seeds=tuple(seeds))
+
     def reduced(self, most: int = 2) -> Self:
         """The same with at most so many seeds, and numbers of each that varies, the first that are declared; of several
         settings that are tried one after the other (see `of`) so many of each. What has a name stays: pages ask for it.
