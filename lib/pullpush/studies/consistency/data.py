@@ -33,7 +33,7 @@ from pullpush.errors import PullPushError, check_known
 from pullpush.lab import common
 from pullpush.lab.compute import Ground, View
 from pullpush.lab.gaps import NotKeptError
-from pullpush.lab.material import SCENES, Material
+from pullpush.lab.material import SCENES, WIDE, Material
 from pullpush.studies import own_data
 from pullpush.training.frozen import Base, encoded
 from pullpush.training.loop import Result
@@ -63,6 +63,7 @@ class Stage(NamedTuple):
 # Small, for KCL reads eight texts a clip; its texts in one piece, for they fit into memory.
 TRAINED: Mapping[str, Any] = {"text": "words", "text_chunk": 0, "encoder_options": {"text_width": 64, "text_layers": 1}}
 NOTHING, ML_CLAP, WORDS, VALID = "aligned/nothing", "aligned/ml-clap", "aligned/ml-clap/words", "aligned/valid"
+TESTED = f"{ML_CLAP}{WIDE}"  # the test clips of all stages
 STAGES: Mapping[str, Stage] = {
     NOTHING: Stage(passes=16),
     ML_CLAP: Stage(after=NOTHING),
@@ -121,6 +122,8 @@ class Grounds(Ground):
 
     def _view(self, name: str) -> View:
         """See the top of this module; LanguagesError if captions are in one language alone, or not as many in each."""
+        if name == TESTED:
+            return self._tested()
         if name.startswith("aligned"):
             check_known("stage", name, STAGES)
         return self._stage(name) if name in STAGES else self._of_material(name)
@@ -130,6 +133,14 @@ class Grounds(Ground):
         start = STAGES[name].after
         view, epochs = self.view(start), STAGES[start].passes * self.book.settings.epochs
         return view.plan(view.recipe("ml-clap", {"epochs": epochs}), FIRST_SEED + seed)
+
+    def _tested(self) -> View:
+        """More test clips, in galleries."""
+        galleries = self.material.galleries
+        data = self.material.data(galleries=galleries)
+        if isinstance(data.config, WorldConfig):
+            data = load_data(WordingConfig(data.config, "aligned"))
+        return View(self.book, encoded(data, self.trunk()), galleries=galleries)
 
     @property
     def _in_languages(self) -> dict[str, Any]:
