@@ -239,18 +239,23 @@ def conditional(design: Design, values: np.ndarray, beside: str, absent: str) ->
 
 
 def over_stand_ins(
-    design: Design, found: Scores, stand_ins: Mapping[str, Scores], beside: str, absent: str
+    design: Design,
+    found: Scores,
+    stand_ins: Mapping[str, Scores],
+    beside: str,
+    absent: str,
+    terms: Iterable[str] = tuple(STAND_INS),
 ) -> pd.DataFrame:
     """What a stand-in adds over nothing in a term's place, and each next one over it, in R@1: as `conditional`.
 
     found: scores of the design's runs; stand_ins: those of `experiments.stand_ins` by what stands there, in order, and
-    `found` itself for the term.
+    `found` itself for the term; terms: in whose places.
     """
     values = responses(found, design, "R@1")
 
     def rows(is_low: bool) -> Iterator[Row]:
         there = np.array([(beside in high) is not is_low for high in design.runs])
-        for term in STAND_INS:
+        for term in terms:
             has = np.array([term in high for high in design.runs])
             names = [label(high) for high, row in zip(design.runs, there & has, strict=True) if row]
             lower, below = "", values[there & ~has].mean(axis=0)
