@@ -29,7 +29,8 @@ from pullpush.training.runs import Plan
 from pullpush.training.trunk import Published, as_trunk
 
 SCENES = "scenes"
-WIDE = "/galleries"  # after the name of a view on features: with more test clips, in galleries of as many as before
+# After the name of a view on features: with so many times the test clips, in galleries of as many as before.
+WIDE, GALLERIES = "/galleries", 8
 SHARES = {"frozen": 1, "frozen/half": 0.5, "frozen/quarter": 0.25, "frozen/four times": 4}  # of the training clips
 # How a random trunk is "trained": its weights stay, its batch statistics become those of real clips.
 NOTHING: dict[str, Any] = {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1}
@@ -88,7 +89,7 @@ class Material(Ground):
     name = SCENES
     pair_names: tuple[str, ...] = ("A", "B")
     random_text: Mapping[str, Any] = {"text": "hashed"}
-    galleries = 8
+    galleries = GALLERIES
 
     def __init__(self, book: Session, compute_long: bool = False) -> None:
         super().__init__(reduced(book), compute_long)

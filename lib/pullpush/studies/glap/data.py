@@ -37,7 +37,7 @@ from pullpush.data.speech.spoken import PARTS as SPOKEN, SpokenConfig, spotting,
 from pullpush.data.speech.stamps import PARTS as SPEECH, SpeechConfig
 from pullpush.errors import check_known, looked_up
 from pullpush.lab.compute import Ground, View
-from pullpush.lab.material import PARTS
+from pullpush.lab.material import GALLERIES, PARTS, WIDE
 from pullpush.lab.session import Session
 from pullpush.studies.own_data import is_own, is_small, languages_of, tell_scenes
 from pullpush.training.frozen import encoded, splits_encoder
@@ -168,12 +168,13 @@ class Grounds(Ground):
     def _view(self, name: str) -> View:
         plain, _, condition = name.partition("@")
         mix, _, rest = plain.partition("/")
-        encoder, _, test = rest.partition("/")
+        encoder, _, test = rest.removesuffix(WIDE).partition("/")
         check_known("encoder", encoder, ENCODERS)
         if condition:
             return alter(self.view(plain), condition)
-        world = self.test(test) if mix == "test" else self.mixture(mix)
-        return View(self.book, encoded(world, self._trunk(encoder)), self._overrides)
+        galleries = GALLERIES if rest.endswith(WIDE) else 1
+        world = self.test(test, galleries) if mix == "test" else self.mixture(mix)
+        return View(self.book, encoded(world, self._trunk(encoder)), self._overrides, galleries=galleries)
 
     def mixture(self, name: str) -> World:
         """What is learnt from, as audio.
@@ -183,9 +184,11 @@ class Grounds(Ground):
         """
         return self._load(MixtureConfig(tuple(self._parts(looked_up("mix", name, MIXES)))))
 
-    def test(self, name: str) -> World:
+    def test(self, name: str, galleries: int = 1) -> World:
         """Clips to test on, as audio: the split "test", with captions in "mul"; and "singles" for zero-shot
         classification.
+
+        galleries: of sound and music so many times the clips.
 
         Raises:
             UnknownNameError: no such test.
@@ -195,7 +198,8 @@ class Grounds(Ground):
         if source == "commands":
             words = asked_in(language, load_labelled(COMMANDS))
             return tested([COMMANDS], words, "", singles=words)
-        config, world = self.configs[source], self.load(source)
+        config = widened(self.configs[source], galleries)
+        world = self._load(config)
         if source in DOMAINS or not self.has_recordings:
             clips = Part(config, source if source in DOMAINS else "speech", (language,)).told(world.split(split))
             events: Any = world.split("singles" if split == "test" else "recording_singles")
@@ -285,6 +289,13 @@ class Grounds(Ground):
         columns = {column: [value for each in clips for value in each.columns[column]] for column in clips[0].columns}
         rows, key = np.concatenate([each.rows for each in clips]), content_key([each.key for each in clips])
         return replace(clips[0], name="keywords", key=key, rows=rows, columns=columns, _captions={})
+
+
+def widened(config: Any, galleries: int) -> Any:
+    """What describes scenes or music with so many times the test clips."""
+    if isinstance(config, HeldOutConfig):
+        return replace(config, world=widened(config.world, galleries))
+    return config if galleries == 1 else replace(config, n_test=galleries * config.n_test)
 
 
 def tested(config: Any, clips: Clips, words: str, **further: Clips) -> World:
