@@ -2,8 +2,11 @@
 
 from dataclasses import replace
 
+import numpy as np
+import pytest
+
 from pullpush.lab import compute, material, session
-from pullpush.lab.experiments import Experiment
+from pullpush.lab.experiments import Experiment, Trial
 from pullpush.training.trunk import Published
 
 
@@ -17,6 +20,18 @@ def test_two_worlds_share_events_but_no_combination_that_is_tested_on(home, tmp_
         assert not {events for events in known & asked if len(events) > 1}
     events = [{event for scene in each.train.columns["scene"] for event in scene.events} for each in (a, b)]
     assert events[0] & events[1]
+
+
+@pytest.mark.parametrize(("trained", "tested"), [("frozen", "frozen"), ("frozen/half", "frozen"), ("A", "B")])
+def test_galleries_begin_with_the_clips_of_before(trained, tested, home, tmp_path):
+    ground = material.of(session.start("02-svr", profile="smoke", out=tmp_path))
+    one = Experiment("one", (Trial("InfoNCE", "infonce", {"epochs": 1}, data=trained, test=tested),), (0,))
+    more = one.once_more("more", (0,), material.WIDE)
+    before, after = (compute.run(ground, each).values("InfoNCE", "R@1")[0] for each in (one, more))
+    assert len(after) == material.GALLERIES * len(before)
+    np.testing.assert_array_equal(after[: len(before)], before)
+    scenes = [world.test.columns["scene"] for world in ground.view(tested + material.WIDE).tests]
+    assert len({str(scene) for each in scenes for scene in each}) > len(before)
 
 
 def test_a_profile_is_heard_through_its_published_encoder_where_a_chapter_asks(home, tmp_path):

@@ -15,6 +15,7 @@ from pullpush.lab.material import SCENES
 from pullpush.studies.consistency.data import (
     ML_CLAP,
     NOTHING,
+    TESTED,
     WORDS,
     Grounds,
     LanguagesError,
@@ -95,6 +96,13 @@ def test_all_runs_of_a_seed_go_on_from_its_long_run(ground):
             assert bases[plan.base].recipe.name == "ml-clap"
             assert bases[plan.base].world is plan.world
     assert len(last) == len(cells)
+
+
+def test_galleries_of_a_stage_begin_with_its_own_clips(ground):
+    plain, wide = ground.view(NOTHING).data.test, ground.view(TESTED).tests
+    assert len(wide) == ground.material.galleries
+    assert [clips.captions("deu") for clips in (plain, wide[0].test)] == [plain.captions("deu")] * 2
+    assert torch.equal(wide[0].test.audio([0, 1])[0], plain.audio([0, 1])[0])
 
 
 def test_captions_of_a_stage_are_translations_on_the_materials_own_features(ground):

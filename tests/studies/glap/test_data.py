@@ -12,6 +12,7 @@ from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.errors import UnknownNameError
 from pullpush.lab import compute, session
 from pullpush.lab.compute import View
+from pullpush.lab.material import GALLERIES, WIDE
 from pullpush.studies.glap import data
 from pullpush.studies.glap.data import alter
 from pullpush.studies.glap.experiments import Run, on_tests
@@ -43,6 +44,15 @@ def mixture(home):
     sizes = {"n_train": 6, "n_valid": 4, "n_test": 4, "n_single_per_event": 1}
     parts = [Part(WorldConfig("synthetic", seed=seed, **sizes), name, ("eng",)) for seed, name in enumerate("ab")]
     return MixtureConfig(tuple(parts)).load()
+
+
+def test_a_test_of_galleries_begins_with_the_clips_of_before(book):
+    ground = data.Grounds(book)
+    plain, wide = (ground.view(f"test/yamnet/sound{name}") for name in ("", WIDE))
+    clips = [world.test for world in (*plain.tests, *wide.tests)]
+    assert len(clips) == 1 + GALLERIES
+    assert {len(each) for each in clips} == {len(clips[0])}
+    assert clips[0].captions("mul") == clips[1].captions("mul") != clips[2].captions("mul")
 
 
 # ---------------------------------------------------------------- encoders side by side
