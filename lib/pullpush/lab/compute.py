@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -204,14 +204,15 @@ def content_of(ground: Ground, experiment: Experiment) -> str:
 
 def scored(experiment: Experiment, plan: Plan, tests: Sequence[World] = ()) -> Values:
     """Values of one run on the test clips of some data, one after the other; default: those that it was trained on."""
-    each = [_scored(experiment, plan, test) for test in tests or [plan.world]]
+    load = cache(lambda: plan.train().model)
+    each = [_scored(experiment, plan, test, load) for test in tests or [plan.world]]
     return {name: np.concatenate([values[name] for values in each]) for name in each[0]}
 
 
-def _scored(experiment: Experiment, plan: Plan, test: World) -> Values:
+def _scored(experiment: Experiment, plan: Plan, test: World, load: Callable[[], nn.Module]) -> Values:
     """Values of one run on some data, from the cache if it was scored before."""
     found: dict[str, np.ndarray] = {}
-    embedded = Embedded(lambda: plan.train().model, test, experiment.languages)
+    embedded = Embedded(load, test, experiment.languages)
     for name in experiment.evaluations:
         does = versions(f"metrics/{name}", "training/evaluate", *test.parts)
         clips = test.singles if "singles" in METRICS[name].needs else test.test

@@ -8,6 +8,7 @@ import torch
 
 from pullpush.lab import compute, session
 from pullpush.lab.experiments import Experiment
+from pullpush.lab.material import WIDE
 from pullpush.studies.distill import experiments
 from pullpush.studies.distill.data import (
     BATCH,
@@ -150,8 +151,8 @@ def test_a_system_goes_on_from_the_stage_before_and_follows_its_teachers(ground)
 
 
 def test_galleries_hold_other_clips_and_each_is_retrieved_from_by_itself(ground):
-    rows = experiments.ROWS["systems"][:1]
-    one, four = (experiments.experiment(ground, f"of-{n}", (0,), rows, galleries=n) for n in (1, 4))
+    one = experiments.experiment(ground, "one", (0,), experiments.ROWS["systems"][:1])
+    four = one.once_more("four", (0,), WIDE)
     alone, whole = (compute.run(ground, each).values("1", "mAP@16 multiple")[0] for each in (one, four))
     galleries = ground.view(four.trials[0].test).tests
     assert [len(world.test) for world in galleries] == [len(alone)] * 4

@@ -24,7 +24,7 @@ from pullpush.data.scenes.world import WorldConfig
 from pullpush.lab import common
 from pullpush.lab.compute import Ground, View
 from pullpush.lab.experiments import System, Trial
-from pullpush.lab.material import NOTHING, PARTS
+from pullpush.lab.material import NOTHING, PARTS, WIDE
 from pullpush.lab.session import Session
 from pullpush.rewriting import create as rewriter
 from pullpush.studies.distill.labels import Blind, ByModel, ByText, Dealt, Shuffled
@@ -43,6 +43,7 @@ TESTED = 300  # clips of such a world, at most
 PASSES = 3  # in each stage, as a multiple of the profile's epochs
 BATCH, LEAST = 64, 8  # PaSST's, §3.4; and however few clips there are
 TAU = 0.05
+GALLERIES = 4  # of a view whose name ends in WIDE
 MIXES = 1.0  # mixed clips, as a multiple of the clips
 EVENTS = 100  # of a bank, at most
 TOPICS = 24  # to which topics are merged, where their number is not what is varied
@@ -59,7 +60,7 @@ class Context(Ground):
         super().__init__(book, compute_long)
         self.is_small = is_small(book.settings)  # encoders have random weights, as in the profile smoke
         self.dim = max(8, book.settings.dim // 2)
-        self._stages: dict[str, tuple[Stage, int]] = {}
+        self._stages: dict[str, Stage] = {}
         self._worlds: dict[tuple[str, str], World] = {}
         self._plans: dict[tuple[Stage, int], Plan] = {}
         tell_scenes(book.settings)
@@ -71,31 +72,25 @@ class Context(Ground):
         return *PARTS, *words, *SOFT_LABELS, *self.topics("generic", 0).parts, *trunks
 
     def trial(
-        self,
-        name: str,
-        stage: Stage,
-        where: Mapping[str, Any] | None = None,
-        recipe: str = "",
-        galleries: int = 1,
-        **overrides: Any,
+        self, name: str, stage: Stage, where: Mapping[str, Any] | None = None, recipe: str = "", **overrides: Any
     ) -> Trial:
-        """A system of an experiment: a stage, tested on clips of the finetuning world, so many galleries of them."""
+        """A system of an experiment: a stage, tested on the clips of the finetuning world."""
         own, options = self.system(stage, **overrides)
         tested = Stage("finetune", encoder=stage.encoder, world=stage.world)
-        return Trial(name, recipe or own, options, dict(where or {}), self.named(stage), self.named(tested, galleries))
+        return Trial(name, recipe or own, options, dict(where or {}), self.named(stage), self.named(tested))
 
-    def named(self, stage: Stage, galleries: int = 1) -> str:
-        """The name of a stage, by which `view` knows it from now on."""
-        name = stage.name if galleries == 1 else f"{stage.name}, {galleries} galleries"
-        self._stages[name] = stage, galleries
-        return name
+    def named(self, stage: Stage) -> str:
+        """The name of a stage, by which `view` knows it from now on; with WIDE after it the same with GALLERIES."""
+        self._stages[stage.name] = stage
+        return stage.name
 
     def view_of(self, stage: Stage) -> View:
         """The data of a stage, and the runs that come before it."""
         return self.view(self.named(stage))
 
     def _view(self, name: str) -> View:
-        stage, galleries = self._stages[name]
+        stage = self._stages[name.removesuffix(WIDE)]
+        galleries = GALLERIES if name.endswith(WIDE) else 1
         plain = self._encoded(self.config(stage, galleries), stage.encoder)
         options: dict[str, Any] = {"taught": partial(self._taught, stage)} if stage.teacher or stage.topics else {}
         if stage.start:

@@ -127,12 +127,9 @@ ROWS: Mapping[str, Sequence[Row]] = {
 }
 
 
-def experiment(
-    context: Context, name: str, seeds: Iterable[int], rows: Iterable[Row] = (), galleries: int = 1
-) -> Experiment:
+def experiment(context: Context, name: str, seeds: Iterable[int], rows: Iterable[Row] = ()) -> Experiment:
     """An experiment of ROWS, or of others; all are scored alike on the same test clips, whatever they learnt from."""
-    rows = rows or ROWS[name]
-    trials = [context.trial(each.system, each.stage, each.where, galleries=galleries, **each.options) for each in rows]
+    trials = [context.trial(row.system, row.stage, row.where, **row.options) for row in rows or ROWS[name]]
     return Experiment(name, tuple(trials), tuple(seeds), evaluations=("annotations",), long=True)
 
 
