@@ -7,14 +7,7 @@ from PIL import Image, ImageDraw
 from pullpush import cache
 from pullpush.data.languages import LANGUAGES, VocabularyError
 from pullpush.data.recordings import pictures as picture_files, tuxpaint
-from pullpush.data.recordings.pictures import (
-    PictureConfig,
-    Pixels,
-    category_of,
-    dealt,
-    groups,
-    load_categories,
-)
+from pullpush.data.recordings.pictures import PictureConfig, Pixels, category_of, dealt, groups, load_categories
 from pullpush.errors import AudioError, DataNotFoundError, UnknownNameError
 from pullpush.training.evaluate import retrieval_table, zero_shot
 from pullpush.training.recipes import recipe

@@ -10,14 +10,7 @@ from loss_ranks import clips
 from standin import TinyModel
 
 from pullpush.data.batches import PairDataset, collate
-from pullpush.losses import (
-    Distillation,
-    LabelSmoothing,
-    distillation,
-    epsilon_of_entropy,
-    info_nce,
-    label_smoothing,
-)
+from pullpush.losses import Distillation, LabelSmoothing, distillation, epsilon_of_entropy, info_nce, label_smoothing
 from pullpush.training import recipe
 from pullpush.training.objective import Objective
 

@@ -4,11 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from pullpush.losses import (
-    RadiusPredictor,
-    positive_first,
-    radius_constraint,
-)
+from pullpush.losses import RadiusPredictor, positive_first, radius_constraint
 
 DOUBLE = torch.float64
 

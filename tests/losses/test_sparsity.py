@@ -8,13 +8,7 @@ from embeddings import pairs
 from hypothesis import given, settings, strategies as st
 
 from pullpush.forces import decompose
-from pullpush.losses import (
-    SimpleReweight,
-    Sparsity,
-    info_nce,
-    simple_reweight,
-    sparsity,
-)
+from pullpush.losses import SimpleReweight, Sparsity, info_nce, simple_reweight, sparsity
 from pullpush.training import recipe
 
 

@@ -5,13 +5,7 @@ import torch
 from embeddings import pairs
 from hypothesis import given, settings, strategies as st
 
-from pullpush.losses import (
-    SVR,
-    _tiles,
-    positive_first,
-    radius_constraint,
-    svr,
-)
+from pullpush.losses import SVR, _tiles, positive_first, radius_constraint, svr
 
 DOUBLE = torch.float64
 

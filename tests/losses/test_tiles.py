@@ -8,15 +8,7 @@ from embeddings import pairs
 from hypothesis import given, settings, strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from pullpush.losses import (
-    InfoNCE,
-    SigLIP,
-    _tiles,
-    info_nce,
-    plain,
-    siglip,
-    svr,
-)
+from pullpush.losses import InfoNCE, SigLIP, _tiles, info_nce, plain, siglip, svr
 
 DOUBLE = torch.float64
 LOSSES = {

@@ -8,14 +8,7 @@ from hypothesis import given, settings, strategies as st
 from sklearn.metrics import average_precision_score, ndcg_score
 from torchmetrics.functional.retrieval import retrieval_hit_rate, retrieval_reciprocal_rank
 
-from pullpush.metrics import (
-    by_caption,
-    by_clip,
-    caption_relevance,
-    ranks,
-    retrieval,
-    retrieval_per_query,
-)
+from pullpush.metrics import by_caption, by_clip, caption_relevance, ranks, retrieval, retrieval_per_query
 from pullpush.metrics._retrieval import scores_by_chance
 
 

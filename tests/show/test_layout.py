@@ -4,15 +4,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
-from pullpush.show.layout import (
-    LINEAR,
-    finish,
-    name_places,
-    panels,
-    plain_logarithm,
-    scale_points,
-    spread_note,
-)
+from pullpush.show.layout import LINEAR, finish, name_places, panels, plain_logarithm, scale_points, spread_note
 
 
 def test_a_legend_names_each_label_once_and_lies_outside_of_all_panels():

@@ -11,13 +11,7 @@ from torch.nn import functional as F
 
 from pullpush.forces import decompose, tangent
 from pullpush.losses import Offer, cross_cyclic, in_modal_cyclic, info_nce, simcse
-from pullpush.studies.term_forces import (
-    drawn,
-    forces_by_term,
-    forces_of,
-    gradient_cosines,
-    term_forces,
-)
+from pullpush.studies.term_forces import drawn, forces_by_term, forces_of, gradient_cosines, term_forces
 from pullpush.training.objective import Objective
 from pullpush.training.recipes import recipe
 

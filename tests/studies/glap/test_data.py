@@ -47,8 +47,7 @@ def mixture(home):
 
 
 def test_a_test_of_galleries_begins_with_the_clips_of_before(book):
-    ground = data.Grounds(book)
-    plain, wide = (ground.view(f"test/yamnet/sound{name}") for name in ("", WIDE))
+    plain, wide = (data.Grounds(book).view(f"test/yamnet/sound{name}") for name in ("", WIDE))
     clips = [world.test for world in (*plain.tests, *wide.tests)]
     assert len(clips) == 1 + GALLERIES
     assert {len(each) for each in clips} == {len(clips[0])}
