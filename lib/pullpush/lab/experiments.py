@@ -134,13 +134,13 @@ class Experiment:
         """Every trial with every seed."""
         return ((trial, seed) for trial in self.trials for seed in trial.seeds or self.seeds)
 
-    def once_more(self, name: str, seeds: Iterable[int], tested: str) -> Self:
+    def once_more(self, name: str, seeds: Iterable[int], tested: str, **options: Any) -> Self:
         """The same trials under another name, with other seeds and tested on other clips.
 
-        tested: what comes after the name of the view that each is tested on.
+        tested: what comes after the name of the view that each is tested on; options: other attributes.
         """
         trials = (replace(each, test=f"{each.test or each.data or self.data}{tested}") for each in self.trials)
-        return replace(self, name=name, trials=tuple(trials), seeds=tuple(seeds))
+        return replace(self, name=name, trials=tuple(trials), seeds=tuple(seeds), **options)
 
     def reduced(self, most: int = 2) -> Self:
         """The same with at most so many seeds, and numbers of each that varies, the first that are declared; of several
