@@ -168,7 +168,9 @@ def stored(dataset: xr.Dataset) -> tuple[xr.Dataset, Encoding]:
         if variable.dtype.kind in "OUT":
             encoding[name] = {"dtype": "S1"} | ({"zlib": True, "complevel": 9} if variable.size > SMALL // 8 else {})
             continue
-        encoding[name] = _compressed(variable.values)
+        shuffled = variable.dtype.itemsize > 1
+        zipped = {"zlib": True, "complevel": 9, "shuffle": shuffled, "chunksizes": variable.shape}
+        encoding[name] = zipped if variable.nbytes >= SMALL else {}
         if variable.dtype == np.float32 and "clip" not in variable.dims:
             dataset[name] = variable.copy(data=_rounded(variable.values))
         elif "clip" in variable.dims and (parts := _parts(variable.values)):
@@ -234,9 +236,3 @@ def _rounded(values: np.ndarray) -> np.ndarray:
     half, mask = np.uint32(1 << (SPARE - 1)), np.uint32(0xFFFFFFFF ^ ((1 << SPARE) - 1))
     found = ((values.view(np.uint32) + half) & mask).view(np.float32)
     return np.where(np.isfinite(values) & np.isfinite(found), found, values)
-
-
-def _compressed(values: np.ndarray) -> dict[str, Any]:
-    if values.nbytes < SMALL:
-        return {}
-    return {"zlib": True, "complevel": 9, "shuffle": values.dtype.itemsize > 1, "chunksizes": values.shape}

@@ -21,7 +21,6 @@ from pullpush.lab.scores import Scores, over
 from pullpush.metrics.cards import METRICS
 from pullpush.metrics.inference import Array, Difference, Variance, difference
 
-SIDE = ("experiment", "system", "baseline", "metric", "where", "baseline_where")
 CHANCE = "chance"  # a baseline
 TEST = "test"  # what tells clips apart at a point
 PARTS = ("seed", "clip", "interaction")  # of a variance
@@ -48,11 +47,6 @@ def contrast(scores: Experiments, judged: Judged, *, relative: bool = False) -> 
         ExperimentError: a system, point or score that is not there, or no seed that all have.
     """
     relative = judged.get("relative", relative)
-    values = [*judged.values(), *(judged.get("where") or {}).values()]
-    if not any(isinstance(each, list) for each in values) and not judged.keys() & {"less", "apart"}:
-        side: dict[str, Any] = {name: judged.get(name) for name in SIDE if name != "experiment"}
-        if side["baseline"] != CHANCE:
-            return scores[judged["experiment"]].contrast(**side, relative=relative)
     if "less" not in judged:
         return difference(gain(scores, judged, relative=relative))
     where = {**judged.get("where", {}), **judged["less"].get("where", {})}
@@ -80,7 +74,7 @@ def joined(tests: Sequence[Array]) -> Array:
     0.5
     """
     items = sum(values.shape[1] for values in tests)
-    return np.concatenate([values * items / (len(tests) * values.shape[1]) for values in tests], axis=1)
+    return np.concatenate([values * (items / (len(tests) * values.shape[1])) for values in tests], axis=1)
 
 
 def by_chance(metric: str, clips: int) -> float:
@@ -95,7 +89,7 @@ def by_chance(metric: str, clips: int) -> float:
     return float(known[0](1, clips)) if known and known[0] else float("nan")
 
 
-def unpaired(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> Difference:
+def unpaired(first: ArrayLike, second: ArrayLike) -> Difference:
     """mean(first) − mean(second) of two experiments with nothing in common, each `(seeds, items)`.
 
     The variances of both means are those of `metrics.difference`; they add up, and 1/df is the sum of each one's
@@ -106,18 +100,17 @@ def unpaired(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> Dif
     >>> print(unpaired([[3.0, 2.0], [4.0, 3.0], [3.5, 2.5]], [[1.0, 1.5, 0.5], [1.0, 2.0, 0.0]]))
     +2.00 ± 2.74 [−0.74, 4.74]
     """
-    one, other = (difference(values, level=level) for values in (first, second))
-    quantile = (1 + level) / 2
-    squares = [(each.half_width / special.stdtrit(each.df, quantile)) ** 2 for each in (one, other)]
+    one, other = difference(first), difference(second)
+    squares = [(each.half_width / special.stdtrit(each.df, 0.975)) ** 2 for each in (one, other)]
     total, value = sum(squares), one.value - other.value
     share = squares[0] / total if total else 0.5
     df, error = 1 / (share**2 / one.df + (1 - share) ** 2 / other.df), float(np.sqrt(total))
-    half = float(special.stdtrit(df, quantile)) * error
+    half = float(special.stdtrit(df, 0.975)) * error
     p = 2 * float(special.stdtr(df, -abs(value) / error)) if error else float(value == 0)
     parts = {name: getattr(one.variance, name) + getattr(other.variance, name) for name in PARTS}
     shares = {name: share * one.variance.shares[name] + (1 - share) * other.variance.shares[name] for name in PARTS}
     return Difference(
-        value, value - half, value + half, half, p, float(df), level,
+        value, value - half, value + half, half, p, float(df), 0.95,
         seeds=min(one.seeds, other.seeds), clips=min(one.clips, other.clips), trunks=1,
         variance=Variance(**parts, shares=shares),
     )  # fmt: skip

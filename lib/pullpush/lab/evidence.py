@@ -13,7 +13,7 @@ from IPython.display import Markdown
 from pullpush.errors import check_all_known
 from pullpush.lab.ledger import LEFT, SHORT, WORDS, Ledger, falls_short, sentence, unit_of
 from pullpush.lab.paper import form
-from pullpush.lab.provenance import UNNOTED, Stamp
+from pullpush.lab.provenance import UNNOTED
 from pullpush.lab.root import is_packaged
 from pullpush.lab.scores import Scores
 from pullpush.show.markup import Markup
@@ -42,12 +42,14 @@ def origin(scores: Scores) -> Markdown:
     """Where stored scores come from, which components compute something else since, and the command that makes them
     again; nothing of scores that were computed here. Of scores that nobody kept: how to get them.
     """
-    command = scores.stamp.command
     if not scores:
         return Markdown(f"> {not_kept(scores)}")
     if not scores.stored:
         return Markdown("")
-    said = f"> **Stored, not computed on this page:** {_made(scores.stamp)}. `{command}` makes it again."
+    stamp = scores.stamp
+    seeds = f"{'seeds' if len(stamp.seeds) > 1 else 'seed'} {ranges(stamp.seeds)}"
+    made = f"{stamp.made} UTC, {seeds}, {stamp.seconds / 60:.0f} minutes of training on {stamp.processor or UNNOTED}"
+    said = f"> **Stored, not computed on this page:** {made}. `{stamp.command}` makes it again."
     if not scores.stale:
         return Markdown(said)
     named = [f"`{name}`" for name in scores.stale[:NAMED]]
@@ -69,11 +71,6 @@ def not_kept(scores: Scores) -> str:
         f"`{scores.stamp.command or 'pullpush sweep'}` with the same parameters trains it, and "
         "`-p compute_long true` shows it."
     )
-
-
-def _made(stamp: Stamp) -> str:
-    seeds = f"{'seeds' if len(stamp.seeds) > 1 else 'seed'} {ranges(stamp.seeds)}"
-    return f"{stamp.made} UTC, {seeds}, {stamp.seconds / 60:.0f} minutes of training on {stamp.processor or UNNOTED}"
 
 
 def ranges(numbers: Iterable[int]) -> str:

@@ -21,13 +21,8 @@ from IPython.display import Markdown, display
 from pullpush.errors import AudioError, CacheError, DataNotFoundError, PullPushError, SettingError
 
 MARK = "gap"  # in the metadata of a note's output, by which `pullpush run` counts them
-STOPPING = (
-    DataNotFoundError,
-    AudioError,
-    CacheError,
-    SettingError,
-    MemoryError,
-)  # of these, the user has to do something first
+# Of these, the user has to do something first.
+STOPPING = (DataNotFoundError, AudioError, CacheError, SettingError, MemoryError)
 ABOUT = (
     "**This page runs on {what}.** Its tables and figures are of that; its text was written for the book's own data "
     "and sizes. What cannot be measured so is said in its place, and the page goes on."

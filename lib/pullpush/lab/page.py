@@ -14,7 +14,6 @@ from typing import Any
 
 import pandas as pd
 from IPython.display import display
-from matplotlib.figure import Figure
 
 from pullpush.errors import UnknownNameError
 from pullpush.lab import compute, evidence, gaps
@@ -137,9 +136,7 @@ class Page:
         self.verdicts()
         return table
 
-    def figure(self, fig: Figure, number: str, caption: str, *, alt: str, paper: str = "") -> None:
-        """A figure with its number and caption, see `captions.figure`."""
-        captions.figure(fig, number, caption, alt=alt, paper=paper)
+    figure = staticmethod(captions.figure)  # a figure with its number and caption
 
     def verdicts(self, *sources: str) -> None:
         """List the claims that were judged and not listed yet, but those whose family is not complete.

@@ -122,54 +122,50 @@ class Profile:
 
 
 MAPPINGS = ("world", "encoder_options", "fine_tuning", "clips", "pretrained")
-PROFILES: Mapping[str, Profile] = MappingProxyType(
-    {
-        row.name: row
-        for row in (
-            Profile(
-                name="smoke",
-                world={"bank": "synthetic", "n_train": 64, "n_valid": 24, "n_test": 24},
-                audio="cnn",
-                text="hashed",
-                dim=32,
-                epochs=2,
-                batch_size=16,
-                seeds=2,
-                about="synthetic sounds, no network, tiny models: does it run?",
-                points=2,
-                encoder_options={"audio_channels": (8, 16, 32, 64)},
-                pretrained={"audio": "yamnet", "encoder_options": {"audio_pretrained": False}},
-            ),
-            Profile(
-                name="quick",
-                world={"bank": "tuxpaint", "n_train": 3000, "n_valid": 500, "n_test": 500},
-                audio="cnn",
-                text="use",
-                dim=256,
-                epochs=4,
-                batch_size=24,  # as in SupCLAP
-                seeds=3,
-                about="real recordings on a laptop: minutes a chapter on two cores",
-                pretrained={"audio": "yamnet", "fine_tuning": {"lr": 3e-4}},
-            ),
-            Profile(
-                name="full",
-                world={"bank": "tuxpaint", "n_train": 40_000, "n_valid": 2000, "n_test": 2000},
-                audio="clap",
-                text="roberta",
-                dim=1024,
-                epochs=10,  # as in SupCLAP
-                batch_size=24,
-                seeds=5,
-                about="pretrained encoders, ten times the scenes, AudioCaps in chapter 2: needs a GPU and the hub",
-                fine_tuning={"lr": 5e-5},  # as in SupCLAP
-                dataset="audiocaps",
-                other="clotho",
-                zero_shot=("esc50", "urbansound8k", "vggsound"),
-            ),
-        )
-    }
+_OWN = (
+    Profile(
+        name="smoke",
+        world={"bank": "synthetic", "n_train": 64, "n_valid": 24, "n_test": 24},
+        audio="cnn",
+        text="hashed",
+        dim=32,
+        epochs=2,
+        batch_size=16,
+        seeds=2,
+        about="synthetic sounds, no network, tiny models: does it run?",
+        points=2,
+        encoder_options={"audio_channels": (8, 16, 32, 64)},
+        pretrained={"audio": "yamnet", "encoder_options": {"audio_pretrained": False}},
+    ),
+    Profile(
+        name="quick",
+        world={"bank": "tuxpaint", "n_train": 3000, "n_valid": 500, "n_test": 500},
+        audio="cnn",
+        text="use",
+        dim=256,
+        epochs=4,
+        batch_size=24,  # as in SupCLAP
+        seeds=3,
+        about="real recordings on a laptop: minutes a chapter on two cores",
+        pretrained={"audio": "yamnet", "fine_tuning": {"lr": 3e-4}},
+    ),
+    Profile(
+        name="full",
+        world={"bank": "tuxpaint", "n_train": 40_000, "n_valid": 2000, "n_test": 2000},
+        audio="clap",
+        text="roberta",
+        dim=1024,
+        epochs=10,  # as in SupCLAP
+        batch_size=24,
+        seeds=5,
+        about="pretrained encoders, ten times the scenes, AudioCaps in chapter 2: needs a GPU and the hub",
+        fine_tuning={"lr": 5e-5},  # as in SupCLAP
+        dataset="audiocaps",
+        other="clotho",
+        zero_shot=("esc50", "urbansound8k", "vggsound"),
+    ),
 )
+PROFILES: Mapping[str, Profile] = MappingProxyType({row.name: row for row in _OWN})
 
 
 def profile(name: str | Path = DEFAULT) -> Profile:
@@ -207,30 +203,23 @@ def _from_file(path: Path, seen: tuple[Path, ...] = ()) -> Profile:
     check_fields(given, of=f"a profile, {path.name}", kind=Profile)
     named = {"name": path.stem, "about": f"like {base.name}, from {path.name}", "file": path.absolute()}
     found = base.changed(named | given)
-    _check_parts({name: getattr(found, name) for name in MAPPINGS if name in given}, path)
-    _check_names(found)
+    _check(found, given, path)
     return found
 
 
-def _check_names(found: Profile) -> None:
-    """Require encoders, their options, banks and datasets that there are: a name that is mistyped makes no gap."""
+def _check(found: Profile, given: Mapping[str, Any], path: Path) -> None:
+    """Require the fields of worlds, corpora and recipes, in their types and ranges, in what a file says of them; then
+    encoders, their options, banks and datasets that there are: a name that is mistyped makes no gap.
+    """
     from pullpush.data.banks import BANKS
+    from pullpush.data.recordings.corpora import CorpusConfig
     from pullpush.data.recordings.registry import find
+    from pullpush.data.scenes.world import WorldConfig
     from pullpush.encoders import AUDIO, TEXT
     from pullpush.encoders.dual import options_of
-
-    options_of(found.encoder_options, audio=AUDIO[found.audio].make, text=TEXT[found.text].make)
-    BANKS[found.world.get("bank", "tuxpaint").partition(":")[0]]
-    for name in filter(None, (found.dataset, found.other, *found.zero_shot)):
-        find(name)
-
-
-def _check_parts(merged: Mapping[str, Any], path: Path) -> None:
-    """Require the fields of worlds, corpora and recipes, in their types and ranges, in what a file says of them."""
-    from pullpush.data.recordings.corpora import CorpusConfig
-    from pullpush.data.scenes.world import WorldConfig
     from pullpush.training.recipes import Recipe
 
+    merged = {name: getattr(found, name) for name in MAPPINGS if name in given}
     kinds = {"world": WorldConfig, "clips": CorpusConfig, "fine_tuning": Recipe, "pretrained": Profile}
     for name, kind in kinds.items():
         check_fields(merged.get(name, {}), of=f"{path.name}: {name}", kind=kind, but=("scene", "seconds"))
@@ -240,3 +229,7 @@ def _check_parts(merged: Mapping[str, Any], path: Path) -> None:
         CorpusConfig(**corpus)
     except ValueError as error:
         raise SettingError(f"{path.name}: {error}") from error
+    options_of(found.encoder_options, audio=AUDIO[found.audio].make, text=TEXT[found.text].make)
+    BANKS[found.world.get("bank", "tuxpaint").partition(":")[0]]
+    for name in filter(None, (found.dataset, found.other, *found.zero_shot)):
+        find(name)

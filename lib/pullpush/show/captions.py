@@ -39,13 +39,15 @@ def figure(fig: Figure, number: str, caption: str, *, alt: str, paper: str = "")
         raise ValueError(f"figure {number} needs a caption and an alt text, got {caption!r} and {alt!r}: write both")
     title = f"Figure {number}" + (f" (paper: {paper})" if paper else "")
     place = anchor(number)  # before the figure is closed, so that a wrong number can be corrected in place
-    picture, width = _picture(fig)
+    drawn = io.BytesIO()
+    fig.savefig(drawn, format="png", bbox_inches="tight")  # cut to what is drawn, as notebooks do
+    data = compress_png(drawn.getvalue())
     plt.close(fig)
     display(
         Markup(
             f'<figure id="{place}" class="numbered" style="margin:1em 0">'
-            f'<img src="{picture}" alt="{escape(alt)}" '
-            f'style="width:{width}px;max-width:100%;height:auto">'
+            f'<img src="{address(data)}" alt="{escape(alt)}" '
+            f'style="width:{Image.open(io.BytesIO(data)).width}px;max-width:100%;height:auto">'
             f'<figcaption style="{LOOK}"><strong>{escape(title)}.</strong> {_inline(caption)}</figcaption></figure>',
             f"{title}. {caption}",
         )
@@ -66,14 +68,6 @@ def anchor(number: str) -> str:
     if match is None:
         raise ValueError(f'a figure\'s number is "2.3" in lesson 2 and "2L.3" in its lab, got {number!r}')
     return f"fig-{match[1]}-{match[2]}"
-
-
-def _picture(fig: Figure) -> tuple[str, int]:
-    """The address of the figure as a PNG, and its width in pixels; cut to what is drawn, as notebooks do."""
-    drawn = io.BytesIO()
-    fig.savefig(drawn, format="png", bbox_inches="tight")
-    data = compress_png(drawn.getvalue())
-    return address(data), Image.open(io.BytesIO(data)).width
 
 
 def _inline(text: str) -> str:

@@ -112,17 +112,12 @@ def player(wave: Tensor) -> str:
     )
 
 
-def log_power(wave: Tensor) -> Tensor:
-    """Power spectrogram of a `(T,)` waveform in dB below its maximum, `(257, frames)`; windows of 512, steps of 160."""
-    window = torch.hann_window(512)
-    power = torch.stft(wave, 512, 160, window=window, return_complex=True).abs().square().clamp(min=1e-10)
-    return 10 * (power / power.max()).log10()
-
-
 def thumbnail(wave: Tensor) -> str:
     """Spectrogram of a `(T,)` waveform as the address of a small PNG: half its frequencies, a third of its frames."""
-    drawn, small = io.BytesIO(), io.BytesIO()
-    plt.imsave(drawn, log_power(wave)[::2, ::3].numpy()[::-1], vmin=-DEPTH, vmax=0, cmap="magma", format="png")
+    drawn, small, window = io.BytesIO(), io.BytesIO(), torch.hann_window(512)
+    power = torch.stft(wave, 512, 160, window=window, return_complex=True).abs().square().clamp(min=1e-10)
+    decibels = 10 * (power / power.max()).log10()
+    plt.imsave(drawn, decibels[::2, ::3].numpy()[::-1], vmin=-DEPTH, vmax=0, cmap="magma", format="png")
     Image.open(drawn).convert("RGB").quantize(COLOURS).save(small, format="PNG", optimize=True)
     return address(small.getvalue())
 

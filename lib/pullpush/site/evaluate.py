@@ -84,7 +84,9 @@ def evaluate(
                 f"{dataset} has test clips with labels, and English prompts: {', '.join(given)} goes with captions"
             )
         test = load_labelled(dataset, seconds=seconds, n=clips, sample_rate=rate)
-        return _table([*counts(test, whole), *labelled(model, test)])
+        named = zero_shot(model, test, test.prompts())
+        rows = [*counts(test, whole), *_of_table("zero-shot", "eng", named["metric"], named)]
+        return pd.DataFrame(rows, columns=COLUMNS)
     size: dict[str, Any] = {f"n_{split}": clips, "seconds": seconds, "subset": subset, "text_cleaning": text_cleaning}
     of_split = load_split(CorpusConfig(dataset, sample_rate=rate, **size), split)
     return of_clips(model, of_split, languages, tau=tau, batch_size=batch_size, whole=whole)
@@ -109,10 +111,13 @@ def of_clips(
             raise PullPushError(f"{len(kept)} clips have captions in {language!r}: retrieval takes two at least")
         captions = [captions[row] for row in kept]
         pairs = Pairs(audio[kept], *embed_ragged(model, captions, language=language))
-        rows += caption_counts(captions, language)
-        rows += [*retrieval(pairs, language), *geometry(pairs, language)]
+        number = {"clips with captions": len(captions), "captions": sum(map(len, captions))}
+        rows += _rows("counts", language, number | {"captions that another clip has, too": shared_captions(captions)})
+        found = retrieval_rows(*pairs)
+        rows += _of_table("retrieval", language, found["direction"] + " " + found["metric"], found)
+        rows += geometry(pairs, language)
         rows += forces(pairs, language, tau=tau, batch_size=batch_size)
-    return _table(rows)
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def search(model: Model, clips: Clips, query: str, *, top: int = 5, language: str = "eng") -> Iterator[str]:
@@ -134,18 +139,6 @@ def counts(clips: Clips, whole: int = 0) -> list[tuple]:
         "longest, seconds": seconds.max(),
     }
     return _rows("counts", "", found)
-
-
-def caption_counts(captions: Sequence[Sequence[str]], language: str) -> list[tuple]:
-    """How many captions there are, and how many of them are another clip's, too, at which R@1 cannot be had by all."""
-    found = {"clips with captions": len(captions), "captions": sum(map(len, captions))}
-    return _rows("counts", language, found | {"captions that another clip has, too": shared_captions(captions)})
-
-
-def retrieval(pairs: Pairs, language: str) -> list[tuple]:
-    """Retrieval in both directions with all captions, see `retrieval_rows`."""
-    table = retrieval_rows(*pairs)
-    return _of_table("retrieval", language, table["direction"] + " " + table["metric"], table)
 
 
 def geometry(pairs: Pairs, language: str) -> list[tuple]:
@@ -173,16 +166,10 @@ def forces(pairs: Pairs, language: str, *, tau: float, batch_size: int) -> list[
     return _rows("forces", language, found)
 
 
-def labelled(model: Model, clips: Clips) -> list[tuple]:
-    """Zero-shot classification, see `zero_shot`."""
-    table = zero_shot(model, clips, clips.prompts())
-    return _of_table("zero-shot", "eng", table["metric"], table)
-
-
 def plain(table: pd.DataFrame) -> str:
     """The table as text: a block a part and language; fractions of retrieval and zero-shot in per cent.
 
-    >>> plain(_table([("retrieval", "eng", "T2A R@1", 0.5, 0.4, 0.6, 0.01)]))
+    >>> plain(pd.DataFrame([("retrieval", "eng", "T2A R@1", 0.5, 0.4, 0.6, 0.01)], columns=COLUMNS))
     'retrieval, eng\\n    T2A R@1                                  50.0 %  [40.0, 60.0]  chance 1.0'
     """
     lines: list[str] = []
@@ -221,7 +208,3 @@ def _rows(part: str, language: str, found: Mapping[str, Any]) -> list[tuple]:
 def _of_table(part: str, language: str, names: pd.Series, table: pd.DataFrame) -> list[tuple]:
     values = table[["value", "low", "high", "chance"]].itertuples(index=False, name=None)
     return _rows(part, language, dict(zip(names, values, strict=True)))
-
-
-def _table(rows: Sequence[tuple]) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=COLUMNS)

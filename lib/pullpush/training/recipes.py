@@ -169,6 +169,8 @@ def _svr_variants() -> Iterator[tuple[Recipe, str]]:
             yield Recipe(f"{name}-{other}", (opposite,)), f"{shown}, {other}"
 
 
+# Summands with their weights in On the Language Encoder, beside an InfoNCE of weight 1.
+CYCLIC = tuple(Term(name, 0.25, {"per_clip": True}) for name in ("cross-cyclic", "in-modal-cyclic"))
 # Variants of one loss with the titles that figures write.
 VARIANTS: Mapping[str, tuple[Recipe, str]] = {
     variant.name: (variant, shown)
@@ -177,14 +179,7 @@ VARIANTS: Mapping[str, tuple[Recipe, str]] = {
         # GLAP's code and SigLIP itself add the bias after the division by τ.
         (Recipe("siglip", (Term("siglip", options={"form": "siglip"}),)), "SigLIP"),
         *_svr_variants(),
-        # Summands with their weights in On the Language Encoder, beside an InfoNCE of weight 1.
-        (
-            Recipe(
-                "cyclic",
-                (Term("cross-cyclic", 0.25, {"per_clip": True}), Term("in-modal-cyclic", 0.25, {"per_clip": True})),
-            ),
-            "cyclic terms",
-        ),
+        (Recipe("cyclic", CYCLIC), "cyclic terms"),
         (Recipe("simcse-0.1", (Term("simcse", 0.1),)), "SimCSE"),
         (Recipe("nli-0.1", (Term("nli", 0.1),)), "NLI"),
         (Recipe("sentence-simcse-0.1", (Term("sentence-simcse", 0.1),)), "SimCSE on NLI sentences"),

@@ -180,7 +180,9 @@ def apt() -> Iterator[Download]:
         def download(package: Package, work: Path) -> Path:
             if shutil.which("apt-get") is None:
                 raise DataNotFoundError("this system has no apt-get")
-            command = _command(state)
+            places = {"Dir::State": state, "Dir::State::Lists": state / "lists", "Dir::Cache": state / "cache"}
+            settings = places | {"Dir::State::status": "/var/lib/dpkg/status"} | SETTINGS
+            command = ["apt-get", "-q", *(f"-o{name}={value}" for name, value in settings.items())]
             if not any(state.iterdir()):
                 for part in ("lists/partial", "cache/archives/partial"):
                     (state / part).mkdir(parents=True)
@@ -249,13 +251,6 @@ def _package_in(folder: Path, package: Package) -> Path:
         raise DataNotFoundError(f"apt-get download left no {package.name}_*.deb")
     version = package.version.replace(":", "%3a")  # as apt writes it in a file's name
     return next((path for path in found if path.name.split("_")[1] == version), found[-1])
-
-
-def _command(state: Path) -> list[str]:
-    """Apt with lists and caches in a folder of our own."""
-    places = {"Dir::State": state, "Dir::State::Lists": state / "lists", "Dir::Cache": state / "cache"}
-    settings = places | {"Dir::State::status": "/var/lib/dpkg/status"} | SETTINGS
-    return ["apt-get", "-q", *(f"-o{name}={value}" for name, value in settings.items())]
 
 
 def _run(command: list[str], work: Path) -> str:

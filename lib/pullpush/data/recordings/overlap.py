@@ -121,7 +121,7 @@ def overlap(train: Clips, test: Clips) -> pd.DataFrame:
     for row, wave in enumerate(_waves(train, "training")):
         for match in matches(fingerprint(wave), index):
             found[row, match.clip] = ("sound", match.agreement, match.frame * HOP / RATE)
-    learnt, tested = _names(train), _names(test)
+    learnt, tested = (list(clips.columns.get("file", range(len(clips)))) for clips in (train, test))
     place = {name: number for number, name in enumerate(tested)} if "file" in test.columns else {}
     for row, name in enumerate(learnt):
         if name in place:
@@ -193,7 +193,3 @@ def _waves(clips: Clips, name: str) -> Iterator[Tensor]:
     for row in tqdm(range(len(clips)), desc=f"listening to {name} clips", unit="clip", disable=hidden()):
         audio, lengths = clips.audio(row, sample_rate=RATE)
         yield audio[0, : int(lengths[0])]
-
-
-def _names(clips: Clips) -> list:
-    return list(clips.columns.get("file", range(len(clips))))

@@ -225,7 +225,10 @@ class PictureConfig:
             A stamp has one caption a language, and none where it was not translated. Relevance is graded, see `grade`.
         """
         root = tuxpaint.fetch()
-        table = _table(root, self.letters)
+        tables = tuxpaint.index(root)
+        english = tables.captions[tables.captions["language"] == "eng"]
+        table = tables.pictures.merge(english[["stamp", "text"]], on="stamp")
+        table = table if self.letters else table[~table["stamp"].str.startswith(LETTERS)]
         stamps, paths, captions = (list(table[name]) for name in ("stamp", "path", "text"))
         alike = likeness(read_pixels(_drawn(root, stamps, paths, COMPARED)))
         sizes = {"test": self.n_test, "valid": self.n_valid}
@@ -276,14 +279,6 @@ def ask(language: str, template: str | None = None) -> list[str]:
         return [template.format(label=label) for label in labels]
     stop = "。" if language in ("jpn", "zho") else "."
     return [f"{label[0].upper()}{label[1:]}{stop}" for label in labels]
-
-
-def _table(root: Path, letters: bool) -> Any:
-    """The stamps that have a picture and a caption in English: stamp, path, text."""
-    tables = tuxpaint.index(root)
-    english = tables.captions[tables.captions["language"] == "eng"]
-    found = tables.pictures.merge(english[["stamp", "text"]], on="stamp")
-    return found if letters else found[~found["stamp"].str.startswith(LETTERS)].reset_index(drop=True)
 
 
 def _drawn(root: Path, stamps: Sequence[str], paths: Sequence[str], size: int) -> Path:

@@ -115,13 +115,9 @@ def altered(clips: StoredClips, alteration: Alteration) -> StoredClips:
     if isinstance(waves, AlteredWaveforms):
         raise ValueError(f"these clips are altered already, by {waves.alteration}: alter those that they were made of")
     store = AlteredWaveforms(waves.samples, waves.stops, waves.sample_rate, alteration=alteration)
-    key = content_key([clips.key, versions("data/altered"), *made_by(alteration)])
+    made_by: list[Any] = [alteration]
+    if type(alteration).__module__ != __name__:  # one of the reader's own: its fields, and what it makes of some noise
+        noise = torch.from_numpy(0.1 * np.random.default_rng(0).standard_normal(NOISE, dtype=np.float32))
+        made_by.append(rounded({"made": alteration(noise, SAMPLE_RATE, 0)}))
+    key = content_key([clips.key, versions("data/altered"), *made_by])
     return replace(clips, key=key, waveforms=store)
-
-
-def made_by(alteration: Any) -> list[Any]:
-    """For keys: an alteration's fields; of one that is not of this module also what it makes of some noise."""
-    if type(alteration).__module__ == __name__:
-        return [alteration]
-    noise = torch.from_numpy(0.1 * np.random.default_rng(0).standard_normal(NOISE, dtype=np.float32))
-    return [alteration, rounded({"made": alteration(noise, SAMPLE_RATE, 0)})]

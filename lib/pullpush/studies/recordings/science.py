@@ -26,6 +26,7 @@ from pullpush.metrics import difference
 from pullpush.studies import measured
 from pullpush.studies.recordings.data import BASE, GROUPS, LOSS, SET, WORDS, YAMNET, Recordings
 from pullpush.training.evaluate import embed_audio, embed_texts
+from pullpush.training.recipes import CYCLIC
 from pullpush.training.terms import Term
 
 INFONCE, UNTRAINED, BRIDGE, RECIPE = "InfoNCE", "untrained", "bridge, never trained", "recipe of chapter 7"
@@ -39,7 +40,6 @@ def losses(dim: int) -> dict[str, Mapping[str, Any]]:
     """What each loss of chapters 2 to 7 has of its own, on one frozen encoder; dim: of the joint space."""
     svr = Term("svr", options={"modelling": "dynamic", "direction": "both", "beta": 0.01})
     static = Term("svr", options={"modelling": "static", "direction": "both"})
-    cycles = [Term(name, 0.25, {"per_clip": True}) for name in ("cross-cyclic", "in-modal-cyclic")]
     topics = Term("clusters", 0.05, {"topics": 128, "dim": dim})
     return {
         INFONCE: {},
@@ -47,7 +47,7 @@ def losses(dim: int) -> dict[str, Mapping[str, Any]]:
         "SVR, static": {"terms": (LOSS, static)},
         ALL: {"sampling": "all"},
         "SigLIP": {"terms": (Term("siglip-languages", 1.0, {"form": "siglip"}),)},
-        "cyclic terms": {"terms": (LOSS, *cycles)},
+        "cyclic terms": {"terms": (LOSS, *CYCLIC)},
         "SimCSE": {"terms": (LOSS, Term("simcse", 0.1))},
         "soft labels": {"terms": (LOSS, Term("distillation"))},
         "topics": {"terms": (LOSS, topics)},

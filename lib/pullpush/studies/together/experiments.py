@@ -11,7 +11,7 @@ from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.lab.experiments import Experiment, System, Trial
 from pullpush.lab.scores import Scores
 from pullpush.lab.tuning import points_table
-from pullpush.training.recipes import recipe
+from pullpush.training.recipes import CYCLIC, recipe
 from pullpush.training.terms import Term
 
 Tuned = Mapping[str, Mapping[str, Any]]  # "softmax" or "sigmoid" → options
@@ -27,7 +27,7 @@ SOFTMAX_LOSS = Term("kcl", 2.0, {"learnable": True})
 SIGMOID_LOSS = Term("siglip-languages", 1.0, {"form": "siglip"})
 SUMMANDS: Mapping[str, tuple[Term, ...]] = {
     SVR: (Term("svr", options={"modelling": "dynamic", "direction": "both", "beta": 0.01}),),
-    CYCLES: (Term("cross-cyclic", 0.25, {"per_clip": True}), Term("in-modal-cyclic", 0.25, {"per_clip": True})),
+    CYCLES: CYCLIC,
     SIMCSE: (Term("simcse", 0.1),),
     SOFT: (Term("distillation"),),
 }
