@@ -23,6 +23,7 @@ def declared():
         "encoders": ENCODERS,
         "sound-effects": ("speech_embedding", "sfx"),
         "objectives": OBJECTIVES,
+        "objectives-again": OBJECTIVES,
         "upper": experiments.UPPER,
     }
     from_mixes = [Run(label, one, mix=mix) for label, mix in experiments.LEARNT_FROM.items()]
