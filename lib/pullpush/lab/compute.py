@@ -46,7 +46,8 @@ class View(NamedTuple):
     alone; before: seed → the runs that must be there first, in rounds, those of one trained side by side. A base is
     the last of them.
 
-    galleries: equal parts of the test clips, each of which is retrieved from by itself.
+    galleries: equal parts of the test clips, each of which is retrieved from by itself; clips for zero-shot
+    classification are not parted.
     """
 
     session: Session
@@ -143,8 +144,8 @@ def compute(ground: Ground, experiment: Experiment, cells: Cells | None = None) 
         named |= {name: name for found in of_seed.values() for name in found}
         clips = {(str(trial), seed): of_seed[seed][named[str(trial)]] for trial, seed in asked}
         return Scores(experiment, clips, NO_ROWS, NO_ROWS, made)
-    tests = [ground.view(trial.test).tests if trial.test else () for trial, _ in cells]
-    jobs = [partial(scored, experiment, plan, test) for plan, test in zip(cells.values(), tests, strict=True)]
+    tests = {name: ground.view(name).tests for name in {trial.test for trial, _ in cells} if name}
+    jobs = [partial(scored, experiment, plan, tests.get(trial.test, ())) for (trial, _), plan in cells.items()]
     values = in_threads(jobs)
     clips = {(str(trial), seed): found for (trial, seed), found in zip(cells, values, strict=True)}
     tables = [_tables(trial, seed, plan) for (trial, seed), plan in cells.items()]

@@ -198,6 +198,7 @@ class Grounds(Ground):
         if source == "commands":
             words = asked_in(language, load_labelled(COMMANDS))
             return tested([COMMANDS], words, "", singles=words)
+        check_known("source of galleries", source, DOMAINS if galleries > 1 else self.configs)
         config = widened(self.configs[source], galleries)
         world = self._load(config)
         if source in DOMAINS or not self.has_recordings:
