@@ -28,7 +28,7 @@ def test_galleries_begin_with_the_clips_of_before(trained, tested, home, tmp_pat
     one = Experiment("one", (Trial("InfoNCE", "infonce", {"epochs": 1}, data=trained, test=tested),), (0,))
     more = one.once_more("more", (0,), material.WIDE)
     before, after = (compute.run(ground, each).values("InfoNCE", "R@1")[0] for each in (one, more))
-    assert len(after) == material.GALLERIES * len(before)
+    assert len(after) == compute.GALLERIES * len(before)
     np.testing.assert_array_equal(after[: len(before)], before)
     scenes = [world.test.columns["scene"] for world in ground.view(tested + material.WIDE).tests]
     assert len({str(scene) for each in scenes for scene in each}) > len(before)

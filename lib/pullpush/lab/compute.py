@@ -15,7 +15,7 @@ import pandas as pd
 from torch import Tensor, nn
 
 from pullpush.cache import cached_file, content_key
-from pullpush.data.clips import World
+from pullpush.data.clips import World, load_data
 from pullpush.golden import expected, versions
 from pullpush.lab import common, kept
 from pullpush.lab.experiments import Derived, Experiment, Trial, trained_of
@@ -27,10 +27,12 @@ from pullpush.parallel import in_threads
 from pullpush.training.components import of_recipe
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import embed_audio, embed_captions, embed_texts
-from pullpush.training.frozen import on_features
+from pullpush.training.frozen import encoded, on_features
 from pullpush.training.recipes import Recipe
 from pullpush.training.runs import Plan, train_missing
 
+# After the name of a view on features: with so many times the test clips, in galleries of as many as before.
+WIDE, GALLERIES = "/galleries", 8
 POINTS = 20  # stretches of a run that `Scores.steps` averages over
 NO_ROWS = pd.DataFrame({"system": [], "seed": [], "epoch": [], "step": []})  # of the history of nothing
 
@@ -46,8 +48,7 @@ class View(NamedTuple):
     alone; before: seed → the runs that must be there first, in rounds, those of one trained side by side. A base is
     the last of them.
 
-    galleries: equal parts of the test clips, each of which is retrieved from by itself; clips for zero-shot
-    classification are not parted.
+    galleries: equal parts of the test clips, each of which is retrieved from by itself.
     """
 
     session: Session
@@ -60,10 +61,12 @@ class View(NamedTuple):
 
     @property
     def tests(self) -> list[World]:
-        """The data, once for each gallery."""
-        parts = np.split(np.arange(len(self.data.test)), self.galleries) if self.galleries > 1 else ()
+        """The data; of several galleries the test clips of each, and no others."""
+        if self.galleries == 1:
+            return [self.data]
+        parts = np.split(np.arange(len(self.data.test)), self.galleries)
         clips = [self.data.test.select(rows.tolist(), name=f"gallery {part}") for part, rows in enumerate(parts)]
-        return [replace(self.data, splits={**self.data.splits, "test": each}) for each in clips] or [self.data]
+        return [replace(self.data, splits={"test": each}) for each in clips]
 
     def recipe(self, name: str, overrides: Mapping[str, Any] = MappingProxyType({})) -> Recipe:
         """A recipe on this data, at the profile's size."""
@@ -80,10 +83,12 @@ class Ground:
     """What experiments stand on: `material.of(book)` gives one.
 
     book: the chapter's session; compute_long: whether to compute what is long and was not kept; name: of the data, such
-    as "scenes"; parts: the components that make the data, as `golden.versions` takes them.
+    as "scenes"; parts: the components that make the data, as `golden.versions` takes them; galleries: of a view whose
+    name ends in WIDE, which has so many times the test clips.
     """
 
     name: str
+    galleries = GALLERIES
 
     def __init__(self, book: Session, compute_long: bool = False) -> None:
         self.book, self.compute_long = book, compute_long
@@ -96,11 +101,24 @@ class Ground:
     def view(self, name: str) -> View:
         """Data by its name, such as "frozen"; each is made once. UnknownNameError for names that there are not."""
         if name not in self._views:
-            self._views[name] = self._view(name)
+            plain, wide, _ = name.partition(WIDE)
+            self._views[name] = self._wide(plain) if wide and self.galleries > 1 else self._view(plain)
         return self._views[name]
+
+    def _wide(self, name: str) -> View:
+        """A view on features with more test clips."""
+        view = self.view(name)
+        data = encoded(load_data(widened(view.data.config, self.galleries)), view.data.trunk)
+        return view._replace(data=data, galleries=self.galleries)
 
     def _view(self, name: str) -> View:
         raise NotImplementedError
+
+
+def widened(config: Any, galleries: int) -> Any:
+    """What describes scenes or music, however told, with so many times the test clips."""
+    inner = {name: widened(getattr(config, name), galleries) for name in ("scenes", "world") if hasattr(config, name)}
+    return replace(config, **inner or {"n_test": galleries * config.n_test})
 
 
 def run(ground: Ground, experiment: Experiment, chapter: str = "") -> Scores:

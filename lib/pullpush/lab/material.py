@@ -22,15 +22,13 @@ from pullpush.data.scenes.world import KNOWN, SCENES as RENDERED, WorldConfig, l
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.errors import PullPushError, unknown
 from pullpush.lab import common, gaps, trunks
-from pullpush.lab.compute import Ground, View
+from pullpush.lab.compute import WIDE as WIDE, Ground, View
 from pullpush.lab.session import Session
 from pullpush.training.frozen import Base, encoded, splits_encoder
 from pullpush.training.runs import Plan
 from pullpush.training.trunk import Published, as_trunk
 
 SCENES = "scenes"
-# After the name of a view on features: with so many times the test clips, in galleries of as many as before.
-WIDE, GALLERIES = "/galleries", 8
 SHARES = {"frozen": 1, "frozen/half": 0.5, "frozen/quarter": 0.25, "frozen/four times": 4}  # of the training clips
 # How a random trunk is "trained": its weights stay, its batch statistics become those of real clips.
 NOTHING: dict[str, Any] = {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1}
@@ -77,7 +75,6 @@ class Material(Ground):
         book: the session at the size of a chapter of many runs; full: at the profile's.
         pair_names: the views that `pair` makes.
         random_text: what a recipe needs for a text encoder that has learnt nothing.
-        galleries: of a view whose name ends in WIDE.
 
     A view is "scenes", the clips as they are; "frozen", their features of the shared trunk; "frozen/half" and the like,
     with so many times the training clips; "upper", stored activations of its lower part, for training its upper one
@@ -89,7 +86,6 @@ class Material(Ground):
     name = SCENES
     pair_names: tuple[str, ...] = ("A", "B")
     random_text: Mapping[str, Any] = {"text": "hashed"}
-    galleries = GALLERIES
 
     def __init__(self, book: Session, compute_long: bool = False) -> None:
         super().__init__(reduced(book), compute_long)
@@ -99,10 +95,9 @@ class Material(Ground):
     def parts(self) -> Sequence[str]:
         return PARTS
 
-    def data(self, n_train: int | None = None, galleries: int = 1) -> World:
-        """What systems are compared on; n_train: so many training clips; galleries: so many times the test clips."""
-        sizes = {} if n_train is None else {"n_train": n_train}
-        return common.world(self.book, n_test=galleries * self.book.settings.world["n_test"], **sizes)
+    def data(self, n_train: int | None = None) -> World:
+        """What systems are compared on; n_train: so many training clips."""
+        return common.world(self.book, **({} if n_train is None else {"n_train": n_train}))
 
     def whole(self) -> World:
         """The same at the profile's whole size, for training end to end."""
@@ -116,20 +111,18 @@ class Material(Ground):
         """One of the same architecture that has learnt nothing."""
         return trunks.trained(untrained(self.book))
 
-    def pair(self, trunk: Base, galleries: int = 1) -> dict[str, World]:
+    def pair(self, trunk: Base) -> dict[str, World]:
         """Two worlds that differ, encoded, to train on one and test on the other; see `two_worlds`."""
-        return {name: encoded(data, trunk) for name, data in two_worlds(self.book, self.data(), galleries).items()}
+        return {name: encoded(data, trunk) for name, data in two_worlds(self.book, self.data()).items()}
 
     def sounds(self, data: World, trunk: Base) -> dict[str, Labelled]:
         """Sets for zero-shot classification, encoded; data: what `trunk` encoded."""
         return {"single events": Labelled(data.singles, data.singles.prompts())}
 
     def _view(self, name: str) -> View:
-        name, wide, _ = name.partition(WIDE)
-        galleries = self.galleries if wide else 1
         if name in SHARES:
             count = None if name == "frozen" else int(len(self.data().train) * SHARES[name])
-            return View(self.book, encoded(self.data(count, galleries), self.trunk()), galleries=galleries)
+            return View(self.book, encoded(self.data(count), self.trunk()))
         if name == "upper":
             trunk = as_trunk(self.trunk())
             return View(self.book, encoded(self.data(), trunk, level="lower") if trunk.split else self.data())
@@ -139,10 +132,10 @@ class Material(Ground):
             return View(self.full, self.whole())
         if name == "noise":
             return View(self.book, encoded(self.data(), self.random_trunk()), self.random_text)
-        pair = self.pair(self.trunk(), galleries)
+        pair = self.pair(self.trunk())
         if name not in pair:
             raise unknown("view", name, ["scenes", *SHARES, "upper", "whole", "noise", *pair])
-        return View(self.book, pair[name], galleries=galleries)
+        return View(self.book, pair[name])
 
 
 class PublishedScenes(Material):
@@ -184,15 +177,14 @@ def untrained(book: Session) -> Plan:
 TRUNKS: Mapping[str, Callable[[Session], Plan]] = {"single-events": pretrained, "random": untrained}
 
 
-def two_worlds(book: Session, data: World, galleries: int = 1) -> dict[str, World]:
+def two_worlds(book: Session, data: World) -> dict[str, World]:
     """Two worlds of the same events, as AudioCaps and Clotho share most of theirs, that differ in mixing and noise.
 
     A is mixed as the book's world; B overlaps more, is farther away, and always noisy. Combinations of events that one
-    tests on are in no training scene of the other. galleries: so many times the test clips.
+    tests on are in no training scene of the other.
     """
     counts = {f"n_{split}" for split in ("train", "valid", "test")}
     size = {key: max(24, value // 2) for key, value in book.settings.world.items() if key in counts}
-    size["n_test"] *= galleries
     noisy = {"p_overlap": 0.8, "p_far": 0.4, "p_noise": 1.0, "snr_db": (0.0, 10.0)}
     mixing = {"A": common.scene(book), "B": common.scene(book, **noisy)}
     return {
@@ -228,7 +220,7 @@ class Real(Material):
     def parts(self) -> Sequence[str]:
         return "data/decoding", "data/relevance", "data/labels"
 
-    def data(self, n_train: int | None = None, galleries: int = 1) -> World:
+    def data(self, n_train: int | None = None) -> World:
         return self._load(self.name, **({} if n_train is None else {"n_train": n_train}))
 
     def _load(self, name: str, **sizes: Any) -> World:
@@ -247,7 +239,7 @@ class Real(Material):
             return common.published_trunk(self.book, pretrained=False)
         return common.train(self.book, self.data(n_train=600), "infonce", diagnostics=None, **NOTHING)
 
-    def pair(self, trunk: Base, galleries: int = 1) -> dict[str, World]:
+    def pair(self, trunk: Base) -> dict[str, World]:
         """This dataset and the profile's other one; without one, this dataset alone."""
         return {title: encoded(self._load(name), trunk) for title, name in self._pair.items()}
 

@@ -11,8 +11,7 @@ from pullpush.data.scenes.altered import First, altered
 from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.errors import UnknownNameError
 from pullpush.lab import compute, session
-from pullpush.lab.compute import View
-from pullpush.lab.material import GALLERIES, WIDE
+from pullpush.lab.compute import GALLERIES, WIDE, View
 from pullpush.studies.glap import data
 from pullpush.studies.glap.data import alter
 from pullpush.studies.glap.experiments import Run, on_tests

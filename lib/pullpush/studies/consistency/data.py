@@ -31,9 +31,9 @@ from pullpush.data.recordings.registry import datasets_home, find
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.errors import PullPushError, check_known
 from pullpush.lab import common
-from pullpush.lab.compute import Ground, View
+from pullpush.lab.compute import WIDE, Ground, View
 from pullpush.lab.gaps import NotKeptError
-from pullpush.lab.material import SCENES, WIDE, Material
+from pullpush.lab.material import SCENES, Material
 from pullpush.studies import own_data
 from pullpush.training.frozen import Base, encoded
 from pullpush.training.loop import Result
@@ -78,7 +78,7 @@ class Grounds(Ground):
 
     def __init__(self, material: Material) -> None:
         super().__init__(material.book, material.compute_long)
-        self.material, self.name = material, material.name
+        self.material, self.name, self.galleries = material, material.name, material.galleries
 
     @property
     def parts(self) -> Sequence[str]:
@@ -122,8 +122,6 @@ class Grounds(Ground):
 
     def _view(self, name: str) -> View:
         """See the top of this module; LanguagesError if captions are in one language alone, or not as many in each."""
-        if name == TESTED:
-            return self._tested()
         if name.startswith("aligned"):
             check_known("stage", name, STAGES)
         return self._stage(name) if name in STAGES else self._of_material(name)
@@ -133,14 +131,6 @@ class Grounds(Ground):
         start = STAGES[name].after
         view, epochs = self.view(start), STAGES[start].passes * self.book.settings.epochs
         return view.plan(view.recipe("ml-clap", {"epochs": epochs}), FIRST_SEED + seed)
-
-    def _tested(self) -> View:
-        """More test clips, in galleries."""
-        galleries = self.material.galleries
-        data = self.material.data(galleries=galleries)
-        if isinstance(data.config, WorldConfig):
-            data = load_data(WordingConfig(data.config, "aligned"))
-        return View(self.book, encoded(data, self.trunk()), galleries=galleries)
 
     @property
     def _in_languages(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from pullpush.data.scenes.world import WorldConfig
 from pullpush.lab import common
 from pullpush.lab.compute import Ground, View
 from pullpush.lab.experiments import System, Trial
-from pullpush.lab.material import NOTHING, PARTS, WIDE
+from pullpush.lab.material import NOTHING, PARTS
 from pullpush.lab.session import Session
 from pullpush.rewriting import create as rewriter
 from pullpush.studies.distill.labels import Blind, ByModel, ByText, Dealt, Shuffled
@@ -43,7 +43,6 @@ TESTED = 300  # clips of such a world, at most
 PASSES = 3  # in each stage, as a multiple of the profile's epochs
 BATCH, LEAST = 64, 8  # PaSST's, §3.4; and however few clips there are
 TAU = 0.05
-GALLERIES = 4  # of a view whose name ends in WIDE
 MIXES = 1.0  # mixed clips, as a multiple of the clips
 EVENTS = 100  # of a bank, at most
 TOPICS = 24  # to which topics are merged, where their number is not what is varied
@@ -53,7 +52,7 @@ WEIGHT = 0.05  # λ₂, §2.3
 class Context(Ground):
     """The lab's data and runs by their stages; see `compute.Ground` and the top of this module."""
 
-    name = "three stages"
+    name, galleries = "three stages", 4
     rates: Mapping[str, float] = {}  # in place of a stage's own
 
     def __init__(self, book: Session, compute_long: bool = False) -> None:
@@ -80,7 +79,7 @@ class Context(Ground):
         return Trial(name, recipe or own, options, dict(where or {}), self.named(stage), self.named(tested))
 
     def named(self, stage: Stage) -> str:
-        """The name of a stage, by which `view` knows it from now on; with WIDE after it the same with GALLERIES."""
+        """The name of a stage, by which `view` knows it from now on."""
         self._stages[stage.name] = stage
         return stage.name
 
@@ -89,13 +88,12 @@ class Context(Ground):
         return self.view(self.named(stage))
 
     def _view(self, name: str) -> View:
-        stage = self._stages[name.removesuffix(WIDE)]
-        galleries = GALLERIES if name.endswith(WIDE) else 1
-        plain = self._encoded(self.config(stage, galleries), stage.encoder)
+        stage = self._stages[name]
+        plain = self._encoded(self.config(stage), stage.encoder)
         options: dict[str, Any] = {"taught": partial(self._taught, stage)} if stage.teacher or stage.topics else {}
         if stage.start:
             options |= {"base": partial(self.plan, stage.start), "before": partial(self._before, stage)}
-        return View(self.book, plain, self._overrides(stage), galleries=galleries, **options)
+        return View(self.book, plain, self._overrides(stage), **options)
 
     def plan(self, stage: Stage, seed: int) -> Plan:
         """The run of a stage that others start from, or learn from."""
@@ -141,7 +139,7 @@ class Context(Ground):
         """The clips of a stage as audio."""
         return loaded(self.config(stage))
 
-    def config(self, stage: Stage, galleries: int = 1) -> Config:
+    def config(self, stage: Stage) -> Config:
         """What describes the clips of a stage, without what is found out about them."""
         world, size = WORLDS[stage.world], {**self.book.settings.world}
         kind, captions = ("finetune", 5) if stage.start else ("pretrain", 1)
@@ -151,7 +149,6 @@ class Context(Ground):
         if stage.world != WORLD:
             size |= {name: min(TESTED, size[name]) for name in ("n_valid", "n_test")}
         size["n_train"] = max(48 if self.is_small else 8, round(size["n_train"] * part))
-        size["n_test"] *= galleries
         size |= {"scene": common.scene(self.book, max_events=2, **world.scene), "captions_per_scene": captions}
         scenes = WorldConfig(**size)
         config: Config = scenes if world.vocabulary == "rich" else LexiconConfig(scenes, world.vocabulary)
@@ -254,10 +251,9 @@ class LessonContext(Context):
         topics = [self.trial(BOTH, replace(soft, topics="generic"))] if self.has_topics else []
         return *first, self.trial(SMOOTHED, soft, **SMOOTHING), self.trial(SOFT, soft), *topics
 
-    def config(self, stage: Stage, galleries: int = 1) -> Config:
+    def config(self, stage: Stage) -> Config:
         size = {**self.book.settings.world}
         size |= {"n_train": max(48, round(self.part * size["n_train"])), "n_valid": min(200, size["n_valid"])}
-        size["n_test"] *= galleries
         size["scene"] = common.scene(self.book, max_events=2, p_single=self.singles)
         return LexiconConfig(WorldConfig(**size), "narrow", 2.0)
 

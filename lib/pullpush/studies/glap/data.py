@@ -36,8 +36,8 @@ from pullpush.data.speech import normalised
 from pullpush.data.speech.spoken import PARTS as SPOKEN, SpokenConfig, spotting, utterances
 from pullpush.data.speech.stamps import PARTS as SPEECH, SpeechConfig
 from pullpush.errors import check_known, looked_up
-from pullpush.lab.compute import Ground, View
-from pullpush.lab.material import GALLERIES, PARTS, WIDE
+from pullpush.lab.compute import Ground, View, widened
+from pullpush.lab.material import PARTS
 from pullpush.lab.session import Session
 from pullpush.studies.own_data import is_own, is_small, languages_of, tell_scenes
 from pullpush.training.frozen import encoded, splits_encoder
@@ -168,13 +168,17 @@ class Grounds(Ground):
     def _view(self, name: str) -> View:
         plain, _, condition = name.partition("@")
         mix, _, rest = plain.partition("/")
-        encoder, _, test = rest.removesuffix(WIDE).partition("/")
+        encoder, _, test = rest.partition("/")
         check_known("encoder", encoder, ENCODERS)
         if condition:
             return alter(self.view(plain), condition)
-        galleries = GALLERIES if rest.endswith(WIDE) else 1
-        world = self.test(test, galleries) if mix == "test" else self.mixture(mix)
-        return View(self.book, encoded(world, self._trunk(encoder)), self._overrides, galleries=galleries)
+        world = self.test(test) if mix == "test" else self.mixture(mix)
+        return View(self.book, encoded(world, self._trunk(encoder)), self._overrides)
+
+    def _wide(self, name: str) -> View:
+        _, encoder, test = name.split("/")
+        data = encoded(self.test(test, self.galleries), self._trunk(encoder))
+        return View(self.book, data, self._overrides, galleries=self.galleries)
 
     def mixture(self, name: str) -> World:
         """What is learnt from, as audio.
@@ -199,7 +203,7 @@ class Grounds(Ground):
             words = asked_in(language, load_labelled(COMMANDS))
             return tested([COMMANDS], words, "", singles=words)
         check_known("source of galleries", source, DOMAINS if galleries > 1 else self.configs)
-        config = widened(self.configs[source], galleries)
+        config = widened(self.configs[source], galleries) if galleries > 1 else self.configs[source]
         world = self._load(config)
         if source in DOMAINS or not self.has_recordings:
             clips = Part(config, source if source in DOMAINS else "speech", (language,)).told(world.split(split))
@@ -290,13 +294,6 @@ class Grounds(Ground):
         columns = {column: [value for each in clips for value in each.columns[column]] for column in clips[0].columns}
         rows, key = np.concatenate([each.rows for each in clips]), content_key([each.key for each in clips])
         return replace(clips[0], name="keywords", key=key, rows=rows, columns=columns, _captions={})
-
-
-def widened(config: Any, galleries: int) -> Any:
-    """What describes scenes or music with so many times the test clips."""
-    if isinstance(config, HeldOutConfig):
-        return replace(config, world=widened(config.world, galleries))
-    return config if galleries == 1 else replace(config, n_test=galleries * config.n_test)
 
 
 def tested(config: Any, clips: Clips, words: str, **further: Clips) -> World:
