@@ -24,7 +24,9 @@ def test_two_worlds_share_events_but_no_combination_that_is_tested_on(home, tmp_
 
 @pytest.mark.parametrize(("trained", "tested"), [("frozen", "frozen"), ("frozen/half", "frozen"), ("A", "B")])
 def test_galleries_begin_with_the_clips_of_before(trained, tested, home, tmp_path):
-    ground = material.of(session.start("02-svr", profile="smoke", out=tmp_path))
+    book = session.start("02-svr", profile="smoke", out=tmp_path)
+    assert material.of(book).galleries == book.settings.points == 2
+    ground = material.of(replace(book, settings=replace(book.settings, points=None)))
     one = Experiment("one", (Trial("InfoNCE", "infonce", {"epochs": 1}, data=trained, test=tested),), (0,))
     more = one.once_more("more", (0,), material.WIDE)
     before, after = (compute.run(ground, each).values("InfoNCE", "R@1")[0] for each in (one, more))

@@ -92,6 +92,7 @@ class Ground:
 
     def __init__(self, book: Session, compute_long: bool = False) -> None:
         self.book, self.compute_long = book, compute_long
+        self.galleries = min(self.galleries, book.settings.points or self.galleries)
         self._views: dict[str, View] = {}
 
     @property

@@ -37,8 +37,8 @@ class Profile:
         batch_size: pairs in a batch.
         seeds: how many training runs a comparison averages over.
         about: one line for `pullpush list`.
-        points: an experiment has at most so many seeds, and numbers of each that varies (`Experiment.reduced`);
-            None: all.
+        points: an experiment has at most so many seeds, numbers of each that varies (`Experiment.reduced`), and
+            galleries of test clips; None: all.
         encoder_options: keyword arguments of `encoders.create`, such as `audio_model`: weights in a folder of yours.
         fine_tuning: fields of the recipe where the audio encoder is trained, too; pretrained ones want a low rate.
         dataset: a real dataset (`data.recordings.registry`) for the chapters that can take one; "" for scenes.

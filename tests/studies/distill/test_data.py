@@ -30,7 +30,8 @@ from pullpush.training.recipes import recipe
 
 @pytest.fixture(scope="module")
 def ground(home, tmp_path_factory):
-    return Context(session.start("06-distill-cluster-lab", profile="smoke", out=tmp_path_factory.mktemp("out")))
+    book = session.start("06-distill-cluster-lab", profile="smoke", out=tmp_path_factory.mktemp("out"))
+    return Context(replace(book, settings=replace(book.settings, points=None)))
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +154,7 @@ def test_a_system_goes_on_from_the_stage_before_and_follows_its_teachers(ground)
 def test_galleries_hold_other_clips_and_each_is_retrieved_from_by_itself(ground):
     one = experiments.experiment(ground, "one", (0,), experiments.ROWS["systems"][:1])
     four = one.once_more("four", (0,), WIDE)
-    alone, whole = (compute.run(ground, each).values("1", "mAP@16 multiple")[0] for each in (one, four))
+    alone, whole = (compute.compute(ground, each).values("1", "mAP@16 multiple")[0] for each in (one, four))
     galleries = ground.view(four.trials[0].test).tests
     assert [len(world.test) for world in galleries] == [len(alone)] * 4
     assert len({str(scene) for world in galleries for scene in world.test.columns["scene"]}) > 3 * len(alone)
