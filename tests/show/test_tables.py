@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from pullpush.show.tables import gains, styled
+from pullpush.show.tables import styled
 
 
 def test_a_table_shows_percentages_and_gaps_and_no_index():
@@ -28,24 +28,3 @@ def test_texts_are_shown_and_never_run():
     assert not any(text in shown for text in ("<script", "<img"))
     assert shown.count("&lt;script&gt;") == 2
     assert ">−1<" in shown
-
-
-def test_gains_stand_side_by_side_in_points():
-    frame = pd.DataFrame(
-        {
-            "system": ["a", "a", "b", "b"],
-            "baseline": "base",
-            "metric": ["T2A R@1", "A2T R@1"] * 2,
-            "value": [0.012, -0.002, 0.05, 0.06],
-            "low": [0.004, -0.018, 0.04, 0.05],
-            "high": [0.02, 0.012, 0.06, 0.07],
-            "wins": ["5/5", "1/5", "5/5", "5/5"],
-        }
-    )
-    shown = gains(frame)
-    assert shown.columns.tolist() == ["system", "over", "T2A R@1", "A2T R@1"]
-    assert shown.data["T2A R@1"].tolist() == ["1.2 [0.4, 2.0], 5/5", "5.0 [4.0, 6.0], 5/5"]
-    assert ">−0.2 [−1.8, 1.2], 1/5<" in shown.to_html()
-    whole = gains(frame.assign(**{"half width": 0.008, "seeds": 5, "clips": 100})).data
-    assert whole["T2A R@1"].tolist() == ["1.2 ± 0.8 [0.4, 2.0], 5/5", "5.0 ± 0.8 [4.0, 6.0], 5/5"]
-    assert whole["seeds × clips"].tolist() == ["5 × 100"] * 2
