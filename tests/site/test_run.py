@@ -41,6 +41,17 @@ def test_a_failed_run_keeps_what_was_there_and_shows_the_error(tiny):
     assert r'"noise\n"' in kept.read_text(), "its stderr"
 
 
+def test_of_a_page_whose_kernel_dies_what_was_executed_is_kept(tiny):
+    page = tiny / "book" / "10-tiny.md"
+    dies = "print('so far')\n```\n\n```{code-cell} ipython3\nimport os\nos._exit(1)"
+    page.write_text(page.read_text().replace("book.save(table)", dies))
+    with pytest.raises(ChapterError, match="lost its kernel") as caught:
+        run("10-tiny")
+    kept = tiny / "executed" / "local" / "failed" / "quick" / "10-tiny.ipynb"
+    assert str(caught.value).endswith(f"the notebook up to there: {kept}")
+    assert r'"so far\n"' in kept.read_text()
+
+
 def test_a_run_tells_its_cells_and_the_notebook_is_the_same_as_if_nobody_listened(tiny, tmp_path):
     told = []
     heard = run("10-tiny", out=tmp_path / "heard", watch=told.append).notebook

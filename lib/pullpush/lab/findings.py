@@ -30,7 +30,8 @@ Read = Callable[[str], pd.DataFrame]
 
 def found(page: str) -> None:
     """Show what was found, with the published number, and in its place this execution's when `remember` is reached."""
-    display(Markdown(f"**Found** *(as published)*. {_told(page, _of(page)['found'])}"), display_id=page)
+    item = _of(page)
+    display(Markdown(f"**Found** *(as published)*. {_told(page, item, item['found'])}"), display_id=page)
 
 
 def remember(book: Session) -> None:
@@ -40,8 +41,8 @@ def remember(book: Session) -> None:
     """
     item, out = _of(book.chapter), book.out if book.settings.name == DEFAULT else None
     if out:
-        update_display(Markdown(f"**Found.** {_told(book.chapter, item['found'], out)}"), display_id=book.chapter)
-    lines = "\n".join(f"* {_told(book.chapter, text, out)}" for text in item["remember"])
+        update_display(Markdown(f"**Found.** {_told(book.chapter, item, item['found'], out)}"), display_id=book.chapter)
+    lines = "\n".join(f"* {_told(book.chapter, item, text, out)}" for text in item["remember"])
     display(Markdown(f"**What to remember.**\n\n{lines}"))
 
 
@@ -118,12 +119,12 @@ def _of(page: str) -> Mapping[str, Any]:
     return yaml.safe_load((find_root() / "book" / FILE).read_text(encoding="utf-8"))[page]
 
 
-def _told(page: str, text: str, out: Path | None = None) -> str:
+def _told(page: str, item: Mapping[str, Any], text: str, out: Path | None = None) -> str:
     """A sentence with the numbers of an execution in `out`, else the published, else a word that there are none."""
     reads = [partial(_read, out, claims=f"{page}.{CLAIMS}")] if out else []
     for read in (*reads, partial(_read, find_root() / "executed" / DEFAULT)):
         with suppress(FileNotFoundError, LookupError):
-            return sentence(text, _of(page).get("cells", {}), read)
+            return sentence(text, item.get("cells", {}), read)
     return f"Its number is not published yet; it stands at the end. ({REFERENCE.sub('–', text)})"
 
 

@@ -210,8 +210,10 @@ def _in_kernel(
     config.write_text(KERNEL_CONFIG.format(pid=str(folder / status.KERNEL)), encoding="utf-8")
     nbformat.write(chapters.read(chapter), source)
     code: list[int] = []
+    executed: list[nbformat.NotebookNode] = []
 
     def begin(notebook: nbformat.NotebookNode) -> None:
+        executed.append(notebook)
         code.extend(at for at, cell in enumerate(notebook.cells) if cell.cell_type == "code")
 
     def cell(cell: nbformat.NotebookNode, cell_index: int) -> None:
@@ -222,9 +224,20 @@ def _in_kernel(
     logging.getLogger("papermill").setLevel(logging.CRITICAL)  # what it says of a kernel's death we say ourselves
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     with _starting, patch.dict(os.environ, {**QUIET, **places, "IPYTHONDIR": str(folder / "ipython"), "PATH": path}):
-        papermill.execute_notebook(
-            source, target, values, cwd=chapter.path.parent, kernel_name="python3", progress_bar=False, **hooks
-        )
+        try:  # papermill would write all of it twice a cell; what nobody reads before the end is written there
+            papermill.execute_notebook(
+                source,
+                target,
+                values,
+                cwd=chapter.path.parent,
+                kernel_name="python3",
+                progress_bar=False,
+                request_save_on_cell_execute=False,
+                **hooks,
+            )
+        except DeadKernelError:
+            nbformat.write(executed[0], target)
+            raise
 
 
 def _move(path: Path, folder: Path) -> Path:

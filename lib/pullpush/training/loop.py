@@ -42,6 +42,7 @@ from pullpush.training.optimiser import clip_gradients, make_optimiser, rate, up
 from pullpush.training.recipes import Recipe
 
 RECIPE = "recipe.json"
+TABLES = ("history.csv", "steps.csv", RECIPE)  # written from the checkpoint, anew where one is missing
 LOOK = 50  # steps between two looks at what they report
 NORMS = {"loss": "loss", "gradient": "norm of the gradient", "loss_gradient": "norm of the loss's own gradient"}
 
@@ -151,7 +152,7 @@ def train(
         if done.best:
             best_weights = checkpoints.read(out / BEST)[0]
     watch = diagnostics.on(objective, train_dataset, valid_split) if diagnostics and done.step < total else None
-    on_disk, since = done.best, time.monotonic()
+    on_disk, since, began = done.best, time.monotonic(), done.step
     unread: list[tuple[dict[str, Any], Tensor]] = []  # of steps since the last look: what they report, and their clips
     healthy = torch.ones((), dtype=torch.bool, device=device)
 
@@ -233,7 +234,7 @@ def train(
 
     checkpoints.load_weights(objective, best_weights)
     result = Result(model.eval(), pd.DataFrame(done.history), pd.DataFrame(done.steps), done.best, recipe, out)
-    if out and accelerator.is_main_process:
+    if out and accelerator.is_main_process and (began < total or not all((out / name).is_file() for name in TABLES)):
         write_tables(result)
     accelerator.wait_for_everyone()
     return result

@@ -28,14 +28,13 @@ from pullpush.training.components import of_recipe
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.distributed import begin
 from pullpush.training.frozen import encoded
-from pullpush.training.loop import RECIPE, Result, is_finished, train
+from pullpush.training.loop import TABLES, Result, is_finished, train
 from pullpush.training.objective import bring_columns
 from pullpush.training.recipes import Recipe
 from pullpush.training.trunk import Trunk, local_weights
 
 KIND = "runs"
 SECONDS = "seconds.json"
-TABLES = ("history.csv", "steps.csv", RECIPE)  # written anew from the checkpoint whenever a run is read
 Source = tuple[Config, Trunk | None]
 
 

@@ -62,7 +62,7 @@ def train_stacked(plans: Sequence[Plan], *, progress: bool | None = None) -> lis
             f"{', some of which go alone' if None in shapes else ''}: group them by stacked.shape_of"
         )
     with ExitStack() as stack, one_thread():
-        again = (*runs.TABLES, runs.SECONDS)  # locks in one order, so that no two processes wait for each other
+        again = (*loop.TABLES, runs.SECONDS)  # locks in one order, so that no two processes wait for each other
         out = {key: stack.enter_context(locked(runs.KIND, key, again=again)) for key in sorted(plans_by_key)}
         missing = [plan for key, plan in plans_by_key.items() if not loop.is_finished(out[key])]
         if missing:
