@@ -5,6 +5,7 @@ import torch
 
 from pullpush.errors import UnknownNameError
 from pullpush.lab import session
+from pullpush.lab.compute import WIDE
 from pullpush.lab.profiles import profile
 from pullpush.studies.language_encoder.data import CROSSED, SMALL, WORLDS, Grounds
 
@@ -26,6 +27,11 @@ def test_the_small_world_is_the_beginning_of_the_large_one(ground):
     assert len(small.train) == round(SMALL * len(large.train))
     assert small.train.captions("eng") == large.train.captions("eng")[: len(small.train)]
     assert small.test.captions("eng") == large.test.captions("eng")
+
+
+def test_galleries_of_a_world_begin_with_its_own_clips(ground):
+    plain, wide = ground.view("audiocaps").data.test, ground.view("audiocaps" + WIDE).tests
+    assert plain.captions("eng") == wide[0].test.captions("eng") != wide[1].test.captions("eng")
 
 
 def test_triples_come_beside_clips_that_stay_as_they_are(ground):
