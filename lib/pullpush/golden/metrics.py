@@ -119,7 +119,6 @@ def inference() -> Values:
     values: dict[str, Any] = {
         **{name: _of_difference(each) for name, each in found.items()},
         "holm": [each.p_holm for each in corrected],
-        "holm by name": [each.p_holm for each in metrics.holm(found).values()],
         "stands": [each.stands for each in (*found.values(), *corrected)],
         "verdicts": [metrics.verdict(each, effect) for each in corrected for effect in effects],
         "verdicts of equal": [metrics.verdict(each, "equal", margin=m) for each in corrected for m in margins],

@@ -44,7 +44,7 @@ def levels(scores: Scores, metrics: Sequence[str], wheres: Wheres | None = None)
         for metric in metrics:
             with suppress(ExperimentError):  # a system that lacks this score has no row of it
                 found = difference(scores.values(system, metric, where))
-                rows.append({**head, "system": system, "metric": metric, **_numbers(found, LEVEL)})
+                rows.append({**head, "system": system, "metric": metric, **numbers(found)})
     named = ["point"] if isinstance(wheres, Mapping) else []
     return pd.DataFrame(rows, columns=None if rows else [*named, "system", "metric", *LEVEL])
 
@@ -72,7 +72,7 @@ def gains(scores: Scores, pairs: Iterable[Pair], metrics: Sequence[str], wheres:
 def differences(named: Iterable[tuple[Mapping[str, object], Difference]]) -> pd.DataFrame:
     """Differences as one table with p by Holm within it: what stands in front of each, by no name of GAIN, and GAIN."""
     heads, found = zip(*named, strict=True) if (named := list(named)) else ((), ())
-    rows = [dict(**head, **_numbers(one, GAIN)) for head, one in zip(heads, holm(list(found)), strict=True)]
+    rows = [dict(**head, **numbers(one, GAIN)) for head, one in zip(heads, holm(list(found)), strict=True)]
     return pd.DataFrame(rows, columns=None if rows else ["system", "baseline", "metric", *GAIN])
 
 
@@ -172,5 +172,6 @@ def _points(wheres: Wheres) -> list[tuple[Where, Where]]:
     return [(where, where) for where in wheres]
 
 
-def _numbers(found: Difference, names: Iterable[str]) -> dict[str, float | int | None]:
+def numbers(found: Difference, names: Iterable[str] = LEVEL) -> dict[str, float | int | None]:
+    """Numbers of a difference, by the names of columns."""
     return {name: getattr(found, {"half width": "half_width", "p": "p_holm"}.get(name, name)) for name in names}

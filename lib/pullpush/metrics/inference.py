@@ -22,7 +22,7 @@ clips 0.1, 1, 10, rest to clips 0, 1, 10 (contributions to Var(mean)); `benchmar
 import bisect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import torch
@@ -191,22 +191,12 @@ def power(difference: Difference, half_width: float, *, level: float | None = No
     raise ValueError(f"no number of seeds gives ± {half_width:g} with {clips} clips (± {halves.min():.3g}): {cure}")
 
 
-@overload
-def holm(differences: Mapping[str, Difference]) -> dict[str, Difference]: ...
-
-
-@overload
-def holm(differences: Sequence[Difference]) -> list[Difference]: ...
-
-
-def holm(differences: Mapping[str, Difference] | Sequence[Difference]) -> dict[str, Difference] | list[Difference]:
-    """The differences of one table (a list, or a dict by name) with `p_holm` (Holm 1979): ask each if it `stands`.
+def holm(differences: Sequence[Difference]) -> list[Difference]:
+    """The differences of one table with `p_holm` (Holm 1979): ask each if it `stands`.
 
     >>> [round(d.p_holm, 3) for d in holm([difference([[1.0], [2.0], [1.5]]), difference([[8.0], [9.0], [7.0]])])]
     [0.035, 0.01]
     """
-    if isinstance(differences, Mapping):
-        return dict(zip(differences, holm(list(differences.values())), strict=True))
     return [replace(d, p_holm=float(q)) for d, q in zip(differences, adjusted([d.p for d in differences]), strict=True)]
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from pullpush.data.batches import Batch, PairDataset, TrainingData, collate
+from pullpush.data.batches import Batch, PairDataset, TrainingData
 from pullpush.data.clips import Clips
 from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.losses import cacl, kcl, ml_clap
@@ -148,8 +148,7 @@ class DirectionProbe(Diagnostics):
         size = min(objective.recipe.batch_size, max(1, len(clips) // 4))
         rate = objective.model.sample_rate
         data = PairDataset(clips.head(5 * size), languages=self.languages, sampling="all", sample_rate=rate)
-        batch = collate([data[i] for i in range(len(data))])
-        return Asking(self.every, ask=partial(_directions, batch, size))
+        return Asking(self.every, ask=partial(_directions, data.batch(range(len(data))), size))
 
 
 @torch.enable_grad()

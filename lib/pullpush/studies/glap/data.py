@@ -18,7 +18,7 @@ each domain, stand in. With a bank of one's own, sound is of it, in the language
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -126,7 +126,7 @@ class Grounds(Ground):
     def __init__(self, book: Session, compute_long: bool = False) -> None:
         super().__init__(replace(book, settings=book.settings.listening), compute_long)
         tell_scenes(book.settings, MUSIC_AND_SPEECH if self.has_recordings else STAND_IN)
-        self._worlds: dict[str, World] = {}
+        self._load = cache(load_data)
 
     @property
     def parts(self) -> Sequence[str]:
@@ -247,12 +247,6 @@ class Grounds(Ground):
     def load(self, source: str) -> World:
         """One of `configs`, once."""
         return self._load(self.configs[source])
-
-    def _load(self, config: Config) -> World:
-        key = content_key(config)
-        if key not in self._worlds:
-            self._worlds[key] = load_data(config)
-        return self._worlds[key]
 
     @property
     def _overrides(self) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from pullpush.data.speech.spoken import SpokenConfig
 from pullpush.data.speech.stamps import SpeechConfig
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.encoders.yamnet import Bridge, class_names
-from pullpush.lab.comparisons import LEVEL
+from pullpush.lab.comparisons import numbers
 from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.material import NOTHING
 from pullpush.lab.scores import Scores
@@ -88,7 +88,8 @@ def spoken(ground: Recordings, keywords: Scores) -> pd.DataFrame:
 def _beside(ground: Recordings, values: Mapping[str, np.ndarray], group: str, classes: int) -> pd.DataFrame:
     """Systems, and what needs no training, on a group of clips."""
     untrained = of_bridge(ground).query("group == @group").drop(columns=["group", "metric"])
-    table = pd.concat([pd.DataFrame([{"system": name, **_row(each)} for name, each in values.items()]), untrained])
+    found = [{"system": name, **numbers(difference(each))} for name, each in values.items()]
+    table = pd.concat([pd.DataFrame(found), untrained])
     return table.assign(low=table["low"].clip(lower=0), chance=1 / classes).reset_index(drop=True)
 
 
@@ -105,7 +106,7 @@ def by_group(ground: Recordings, systems: Mapping[str, Scores]) -> pd.DataFrame:
             for each in GROUPS:
                 if (of == each).sum() > 1:
                     head = {"group": each, "classes": int((group == each).sum()), "system": name, "metric": metric}
-                    rows.append({**head, **_row(values[:, of == each])})
+                    rows.append({**head, **numbers(difference(values[:, of == each]))})
     return pd.concat([pd.DataFrame(rows), of_bridge(ground).query("group in @GROUPS")])
 
 
@@ -139,11 +140,6 @@ def ranks(systems: Mapping[str, Scores], names: Sequence[str], seed: int = 0) ->
     return pd.DataFrame(rows), spearman | dict(zip(("low", "high"), np.quantile(found, [0.025, 0.975]), strict=True))
 
 
-def _row(values: np.ndarray) -> dict[str, Any]:
-    found = difference(values)
-    return {name: getattr(found, name) for name in LEVEL}
-
-
 # ---------------------------------------------------------------- what nothing is trained for
 
 
@@ -161,7 +157,7 @@ def measure(ground: Recordings) -> pd.DataFrame:
     right = (predicted == clips.labels).double().numpy()[None]
     group = np.array([ground.group(names[label]) for label in clips.labels.tolist()])
     rows = [("all", right), *((each, right[:, group == each]) for each in GROUPS if (group == each).sum() > 1)]
-    table = [{"group": each, "system": BRIDGE, "metric": NAMED_BY, **_row(values)} for each, values in rows]
+    table = [{"group": each, "system": BRIDGE, "metric": NAMED_BY, **numbers(difference(hits))} for each, hits in rows]
     words = ground.words
     audio, lengths = words.audio(slice(None))
     spoken = [len(trim_silence(wave[:length])) for wave, length in zip(audio, lengths.tolist(), strict=True)]
@@ -169,8 +165,8 @@ def measure(ground: Recordings) -> pd.DataFrame:
     by_letters = sorted(words.labels.tolist(), key=lambda label: (letters[label], label))
     guessed = np.empty(len(words), int)
     guessed[np.argsort(spoken, kind="stable")] = by_letters
-    alone = (guessed == words.labels.numpy()).astype(float)[None]
-    return pd.DataFrame([*table, {"group": WORDS, "system": "length alone", "metric": NAMED_BY, **_row(alone)}])
+    alone = numbers(difference((guessed == words.labels.numpy()).astype(float)[None]))
+    return pd.DataFrame([*table, {"group": WORDS, "system": "length alone", "metric": NAMED_BY, **alone}])
 
 
 def of_bridge(ground: Recordings) -> pd.DataFrame:

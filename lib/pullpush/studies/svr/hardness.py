@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from pullpush.data.batches import Batch, PairDataset, TrainingData, collate
+from pullpush.data.batches import Batch, PairDataset, TrainingData
 from pullpush.data.clips import Clips
 from pullpush.errors import PullPushError
 from pullpush.forces import decompose, sideways
@@ -55,7 +55,7 @@ class HardnessProbe(Diagnostics):
                 f"the {size - 1} that a batch of {size} holds"
             )
         asked = PairDataset(view, languages=pairs.languages[:1], sample_rate=objective.model.sample_rate)
-        batch = collate([asked[i] for i in range(len(asked))])
+        batch = asked.batch(range(len(asked)))
         return Asking(self.every, ask=partial(_asked, losses[0], batch, relevance, view.graded, self.ks))
 
 
