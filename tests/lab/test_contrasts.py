@@ -140,9 +140,9 @@ def test_every_contrast_of_a_lab_is_judged_once_all_that_it_needs_is_there(found
 
 def test_a_part_that_was_not_kept_leaves_its_claims(found):
     ledger = Ledger(LAB)
-    ledger.judge_by({"music": nothing(found["music"])}, {}, "music")
+    ledger.judge_by({"music-again": nothing(found["music"])}, {}, "music-again")
     rows = ledger.table().set_index("id")
-    assert rows.loc["language_encoder-t15-claps-text", "reason"].startswith("music is long")
+    assert rows.loc["language_encoder-t15-claps-text", "reason"].startswith("music-again is long")
 
 
 # ---------------------------------------------------------------- two experiments with nothing in common
