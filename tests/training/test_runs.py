@@ -40,10 +40,11 @@ def no_training(monkeypatch):
     return refuse
 
 
-def test_a_run_is_trained_once_then_read(world, no_training):
+def test_a_run_is_trained_once_then_read(world, no_training, monkeypatch):
     first = Plan(world, recipe("infonce", **SMALL)).train()
     assert first.history["loss"].iloc[-1] < first.steps["loss"].iloc[:2].mean()
     no_training()
+    monkeypatch.setattr("pullpush.training.loop.write_tables", lambda result: pytest.fail("its tables were there"))
     again = Plan(world, recipe("infonce", **SMALL)).train()
     assert_frame_equal(again.history, first.history, check_exact=True)
     assert_frame_equal(again.steps, first.steps, check_exact=True)

@@ -18,14 +18,12 @@ import pandas as pd
 
 from pullpush.lab.common import mean_and_spread
 from pullpush.lab.experiments import ExperimentError, Where
-from pullpush.lab.scores import Scores
+from pullpush.lab.scores import GAIN, LEVEL, Scores, numbers
 from pullpush.metrics.inference import Difference, difference, holm
 from pullpush.show.palette import method_name
 
 Pair = tuple[str, str]  # a system and its baseline
 Wheres = Iterable[Where] | Mapping[str, Where]
-LEVEL = ("value", "low", "high", "seeds", "clips")
-GAIN = ("value", "low", "high", "half width", "p", "seeds", "clips")
 MORE = ("wins", "seed", "clip", "interaction")  # what `Scores.gains` says besides
 
 
@@ -170,8 +168,3 @@ def _points(wheres: Wheres) -> list[tuple[Where, Where]]:
     if isinstance(wheres, Mapping):
         return [({"point": name}, where) for name, where in wheres.items()]
     return [(where, where) for where in wheres]
-
-
-def numbers(found: Difference, names: Iterable[str] = LEVEL) -> dict[str, float | int | None]:
-    """Numbers of a difference, by the names of columns."""
-    return {name: getattr(found, {"half width": "half_width", "p": "p_holm"}.get(name, name)) for name in names}

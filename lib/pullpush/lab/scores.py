@@ -19,6 +19,8 @@ from pullpush.metrics.inference import Difference, difference, holm
 from pullpush.training.loop import Result
 from pullpush.training.runs import Plan
 
+LEVEL = ("value", "low", "high", "seeds", "clips")
+GAIN = ("value", "low", "high", "half width", "p", "seeds", "clips")
 PATIENCE = 0.25  # the last part of training, whose gain says how far from its end a run stopped
 
 
@@ -167,9 +169,8 @@ class Scores:
         for plan, gain in zip(plans, holm([self.contrast(*plan, where) for plan in plans]), strict=True):
             system, baseline, metric = plan
             ours, theirs = (side.mean(axis=1) for side in self._both(system, baseline, metric, where, where))
-            row = {"system": system, "baseline": baseline, "metric": metric, "value": gain.value, "low": gain.low}
-            row |= {"high": gain.high, "half width": gain.half_width, "p": gain.p_holm, "seeds": gain.seeds}
-            row |= {"clips": gain.clips, "wins": f"{int((ours > theirs + 1e-6).sum())}/{len(ours)}"}
+            row = {"system": system, "baseline": baseline, "metric": metric, **numbers(gain, GAIN)}
+            row["wins"] = f"{int((ours > theirs + 1e-6).sum())}/{len(ours)}"
             rows.append(row | dict(gain.variance.shares or {}))
         return pd.DataFrame(rows)
 
@@ -255,3 +256,8 @@ def last_gain(history: pd.DataFrame) -> float:
     best = history.sort_values("epoch")["R@1"].cummax().to_numpy()
     before = int(np.floor(len(best) * (1 - PATIENCE))) - 1
     return float(best[-1] - best[before]) if before >= 0 and len(best) > 1 else float("nan")
+
+
+def numbers(found: Difference, names: Iterable[str] = LEVEL) -> dict[str, float | int | None]:
+    """Numbers of a difference, by the names of columns."""
+    return {name: getattr(found, {"half width": "half_width", "p": "p_holm"}.get(name, name)) for name in names}

@@ -209,14 +209,13 @@ def _in_kernel(
     config.parent.mkdir(parents=True)
     config.write_text(KERNEL_CONFIG.format(pid=str(folder / status.KERNEL)), encoding="utf-8")
     nbformat.write(chapters.read(chapter), source)
-    code: list[int] = []
     executed: list[nbformat.NotebookNode] = []
 
     def begin(notebook: nbformat.NotebookNode) -> None:
         executed.append(notebook)
-        code.extend(at for at, cell in enumerate(notebook.cells) if cell.cell_type == "code")
 
     def cell(cell: nbformat.NotebookNode, cell_index: int) -> None:
+        code = [at for at, each in enumerate(executed[0].cells) if each.cell_type == "code"]
         if cell_index in code:
             watch(f"cell {code.index(cell_index) + 1}/{len(code)}")
 

@@ -18,6 +18,7 @@ from torch.nn import functional as F
 
 from pullpush.data.batches import Batch
 from pullpush.forces import drift, tangent
+from pullpush.lab.scores import numbers
 from pullpush.losses import InfoNCE, Offer, apply
 from pullpush.show.layout import dodge, finish, mark_zero, name_places, panels, signed
 from pullpush.show.marks import dots
@@ -143,10 +144,9 @@ def forces_by_term(table: pd.DataFrame) -> Figure:
     return finish(fig)
 
 
-def mean_of(values: pd.Series) -> dict[str, float]:
+def mean_of(values: pd.Series) -> dict[str, float | int | None]:
     """The mean of independent numbers with its 95 % interval."""
-    found = by_clip(values)
-    return {"value": found.value, "low": found.low, "high": found.high, "half width": found.half_width}
+    return numbers(by_clip(values), ("value", "low", "high", "half width"))
 
 
 def _pull_and_push(offer: Offer, side: str, loss: InfoNCE) -> dict[str, Tensor]:

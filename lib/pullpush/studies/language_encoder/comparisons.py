@@ -124,7 +124,7 @@ def _theirs(row: Mapping[str, Any]) -> str:
 def main_effects(
     scores: Experiments, protocols: Mapping[str, Mapping[str, Where]], metrics: Sequence[str]
 ) -> pd.DataFrame:
-    """What each of EFFECTS adds, pooled over the worlds of a protocol: `lab.comparisons.GAIN`, p by Holm within each.
+    """What each of EFFECTS adds, pooled over the worlds of a protocol: `lab.scores.GAIN`, p by Holm within each.
 
     scores: by the names of experiments; protocols: name → experiment → its points.
     """

@@ -18,10 +18,9 @@ from pullpush.data.speech.spoken import SpokenConfig
 from pullpush.data.speech.stamps import SpeechConfig
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.encoders.yamnet import Bridge, class_names
-from pullpush.lab.comparisons import numbers
 from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.material import NOTHING
-from pullpush.lab.scores import Scores
+from pullpush.lab.scores import Scores, numbers
 from pullpush.metrics import difference
 from pullpush.studies import measured
 from pullpush.studies.recordings.data import BASE, GROUPS, LOSS, SET, WORDS, YAMNET, Recordings
@@ -73,7 +72,7 @@ def both(losses: Scores, encoders: Scores) -> dict[str, Scores]:
 
 
 def levels(ground: Recordings, systems: Mapping[str, Scores]) -> pd.DataFrame:
-    """Zero-shot accuracy of all systems, the bridge last: system, `comparisons.LEVEL`, chance; fractions."""
+    """Zero-shot accuracy of all systems, the bridge last: system, `scores.LEVEL`, chance; fractions."""
     values = {name: scores.values(name, NAMED_BY) for name, scores in systems.items()}
     return _beside(ground, values, "all", len(ground.classes))
 

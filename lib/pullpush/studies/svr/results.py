@@ -172,7 +172,7 @@ def main_effects(
     design: see `cells`; names: letter → effect.
 
     Returns:
-        Columns protocol, effect, kind ("main" or "alone"), and those of `lab.comparisons.GAIN`; p by Holm within all.
+        Columns protocol, effect, kind ("main" or "alone"), and those of `lab.scores.GAIN`; p by Holm within all.
     """
     found = []
     for protocol, systems in protocols(scores).items():

@@ -171,7 +171,7 @@ def halves(design: Design, values: np.ndarray, *factors: str) -> tuple[np.ndarra
 
 def effects(design: Design, values: np.ndarray, order: int = 2) -> pd.DataFrame:
     """All effects of up to so many factors: columns effect ("SVR × cycles"), factors (how many), and those of
-    `lab.comparisons.GAIN`, in the unit of the values; p is adjusted by Holm within the table.
+    `lab.scores.GAIN`, in the unit of the values; p is adjusted by Holm within the table.
     """
     return differences(
         ({"effect": TIMES.join(one), "factors": len(one)}, effect(design, values, *one))
@@ -222,7 +222,7 @@ def conditional(design: Design, values: np.ndarray, beside: str, absent: str) ->
         beside, absent: that factor, and what its low level is called.
 
     Returns:
-        Columns effect, beside, reading and those of `lab.comparisons.GAIN`; p by Holm within a reading and company.
+        Columns effect, beside, reading and those of `lab.scores.GAIN`; p by Holm within a reading and company.
 
     >>> both = np.array([0.0, 1.0, 2.0, 5.0])[:, None, None] + np.zeros((4, 2, 3))  # low, A, B, A and B
     >>> conditional(Design("AB"), both, "B", "no B").query("reading == 'seeds and clips'")["value"].tolist()
