@@ -94,7 +94,8 @@ def test_all_metrics_share_the_embeddings_of_a_run(model, world, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("part", "whole", "count"), [("rank-agreement", "consistency", 1), ("recall-at-1", "retrieval", 3)]
+    ("part", "whole", "count"),
+    [("rank-agreement", "consistency", 1), ("recall-at-1", "retrieval", 3), ("annotations-in-brief", "annotations", 4)],
 )
 def test_what_many_runs_keep_is_a_part_of_what_others_do(part, whole, count, model, world):
     embedded = compute.Embedded(lambda: model, world, ("eng", "fra", "deu"))
