@@ -1,6 +1,8 @@
 """The page for other people's trainers: every block runs as it stands, against the installed library."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,3 +18,13 @@ def test_the_block_runs_as_it_stands(title, capsys):
     exec(compile(BLOCKS[title], title, "exec"), {"__name__": "__main__"})
     numbers = re.findall(r"\d+\.\d+", capsys.readouterr().out)
     assert numbers
+
+
+@pytest.mark.deep
+def test_two_processes_of_accelerate_learn_alike(tmp_path):
+    (tmp_path / "block.py").write_text(BLOCKS["accelerate"], encoding="utf-8")
+    command = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", str(tmp_path / "block.py")]
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True)
+    numbers = re.findall(r"\d+\.\d+", done.stdout)
+    assert len(numbers) == 4, done.stderr
+    assert len({*numbers}) == 2  # a loss and a temperature

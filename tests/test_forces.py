@@ -7,8 +7,8 @@ from embeddings import pairs
 from hypothesis import given, settings, strategies as st
 from torch.nn import functional as F
 
-from pullpush.forces import decompose, distance_change, drift, local_global, sideways, tangent
-from pullpush.losses import info_nce
+from pullpush.forces import decompose, distance_change, drift, local_global, sideways, step_parts, tangent
+from pullpush.losses import InfoNCE, info_nce
 
 
 @pytest.mark.parametrize("n", [1, 2, 24])
@@ -32,6 +32,22 @@ def test_the_push_splits_into_orthogonal_parts(n, seed, tau):
     assert torch.allclose(forces.unit.norm(dim=1), torch.ones(n, dtype=torch.float64))
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
     torch.testing.assert_close(decompose(text[order], audio[order], tau).push, forces.push[order])
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_forces_are_computed_in_single_precision_whatever_autocast_says(dtype):
+    audio, text = (x.to(dtype) for x in pairs(24))
+    exact = decompose(text.float(), audio.float(), 0.02)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        for ours, theirs in zip(decompose(text, audio, tau=0.02), exact, strict=True):
+            assert torch.equal(ours, theirs)
+
+
+def test_a_loss_of_the_library_is_audited_as_its_function_is():
+    audio, text = pairs(24)
+    module = step_parts(InfoNCE(direction="t2a"), text, audio, batch_size=8)
+    function = step_parts(lambda a, t: info_nce(a, t, direction="t2a"), text, audio, batch_size=8)
+    torch.testing.assert_close(module, function)
 
 
 def test_pull_by_hand():

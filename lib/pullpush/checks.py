@@ -236,15 +236,6 @@ def check_square(similarity: Any) -> Tensor:
     return torch.eye(len(similarity), dtype=torch.bool, device=similarity.device)
 
 
-def check_fits(loss: Tensor, dtype: torch.dtype) -> None:
-    """Require a loss that the type of the embeddings holds; float16 ends at 65,504."""
-    if dtype == torch.float16 and loss.device.type == "cpu" and torch.finfo(dtype).max < loss.abs() < math.inf:
-        raise ValueError(
-            f"the loss, {loss.item():g}, is more than {dtype} holds ({torch.finfo(dtype).max:g}): "
-            "give bfloat16 or float32 embeddings"
-        )
-
-
 def check_choice(name: str, value: str, choices: Iterable[str]) -> None:
     """Require one of the values that an option has."""
     every = tuple(choices)

@@ -3,7 +3,8 @@
 The gradient of the text-to-audio InfoNCE loss with respect to a text embedding t⁺ is a sum of two forces
 (Eq. 4): the pull of its positive audio a⁺ and the push of the negatives. The push splits along
 û = (a⁺ − t⁺)/‖a⁺ − t⁺‖ into a parallel and a perpendicular part; the perpendicular one makes the path drift.
-All forces here are written as in the paper, as parts of the *gradient*; the step goes the opposite way.
+All forces here are written as in the paper, as parts of the *gradient*; the step goes the opposite way. They are
+computed outside autocast, in float32 where embeddings come in half precision.
 """
 
 from collections.abc import Callable
@@ -22,6 +23,8 @@ from pullpush.checks import (
     check_one_dtype,
     check_temperature,
 )
+from pullpush.losses.contract import Output
+from pullpush.precision import in_single
 
 
 class Forces(NamedTuple):
@@ -46,6 +49,7 @@ class Forces(NamedTuple):
         return self.pull + self.push
 
 
+@in_single
 def decompose(
     anchor: Tensor, candidates: Tensor, tau: float | Tensor = 0.07, *, positive: Tensor | None = None
 ) -> Forces:
@@ -99,6 +103,7 @@ def decompose(
     return Forces(pull, push, parallel, push - parallel, unit, p_positive)
 
 
+@in_single
 def drift(update: Tensor, pull: Tensor) -> Tensor:
     """Cosine similarity of update and pull per sample, `(N, d)`, `(N, d)` → `(N,)` (SupCLAP Figure 1).
 
@@ -141,6 +146,7 @@ def tangent(vector: Tensor, at: Tensor) -> Tensor:
     return vector - (vector * at).sum(dim=-1, keepdim=True) * at
 
 
+@in_single
 def sideways(vector: Tensor, anchor: Tensor, positive: Tensor) -> Tensor:
     """The part of `vector` outside the plane of each anchor and its positive; all `(N, d)`.
 
@@ -174,6 +180,7 @@ class DistanceChange(NamedTuple):
         return self.ideal + self.noise_penalty
 
 
+@in_single
 def distance_change(anchor: Tensor, positive: Tensor, force: Tensor, *, step: float | Tensor = 1.0) -> DistanceChange:
     """Split the change of squared distance to the positive into Eq. 12's two terms, for *any* step.
 
@@ -215,6 +222,7 @@ class LocalGlobal(NamedTuple):
     """Mean cosine of a mini-batch's F_⊥ with the global F_⊥."""
 
 
+@in_single
 def local_global(
     anchor: Tensor, positive: Tensor, tau: float = 0.07, *, batch_size: int, epochs: int = 16, seed: int = 0
 ) -> LocalGlobal:
@@ -273,15 +281,16 @@ class StepParts(NamedTuple):
     """Cosine of the step and the geodesic direction: 1 is no drift."""
 
 
+@in_single
 def step_parts(
-    loss: Callable[[Tensor, Tensor], Tensor], anchor: Tensor, positive: Tensor, *, batch_size: int
+    loss: Callable[[Tensor, Tensor], Tensor | Output], anchor: Tensor, positive: Tensor, *, batch_size: int
 ) -> StepParts:
     """Audit any loss: the step it asks of anchors, along the geodesic direction to their positives and across it.
 
     The gradient is taken batch by batch and projected on the sphere, since normalised embeddings move on nothing else.
 
     Args:
-        loss: of (positive, anchor), such as `info_nce` of (audio, text): the mean over a batch.
+        loss: of (positive, anchor), such as `InfoNCE(direction="t2a")` of (audio, text): the mean over a batch.
         anchor: `(N, d)` unit vectors.
         positive: `(N, d)` unit vectors; row i is the positive of anchor i, and the rest of its batch are negatives.
         batch_size: rows in a batch, 2 … N; those that do not fill the last one are left out.
@@ -297,7 +306,9 @@ def step_parts(
     for start in range(0, len(anchor) - batch_size + 1, batch_size):
         start_point = anchor[start : start + batch_size].clone().requires_grad_()
         target = positive[start : start + batch_size]
-        (gradient,) = torch.autograd.grad(loss(target, start_point) * len(target), start_point)
+        found = loss(target, start_point)
+        value = found.value if isinstance(found, Output) else found
+        (gradient,) = torch.autograd.grad(value * len(target), start_point)
         point = start_point.detach()
         step = tangent(-gradient, point)
         unit = F.normalize(tangent(target - point, point), dim=1)

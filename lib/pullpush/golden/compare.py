@@ -11,7 +11,7 @@ Values = Mapping[str, Any]  # by name: numbers or texts, alone, in lists or in a
 DIGITS = 9  # of a golden file
 ROUNDED = 6  # of a version that no golden file gives
 NOTHING = 1e-12  # what rounding leaves of zero
-SMALL = 0.01  # of the largest number: below it differences count as if a number were so large
+SMALL = 0.01  # see `differences`
 
 
 def plain(values: Values) -> dict[str, Any]:
@@ -29,8 +29,10 @@ def text_of(values: Values) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def differences(found: Values, expected: Values, tolerance: float) -> dict[str, str]:
+def differences(found: Values, expected: Values, tolerance: float, small: float = SMALL) -> dict[str, str]:
     """The values that differ by more than the relative tolerance, and how; numbers that are whole must be equal.
+
+    small: a share of the largest number: below it differences count as if a number were so large.
 
     >>> differences({"loss": 1.1, "rows": [0, 1]}, {"loss": 1.0, "rows": [0, 1]}, 1e-6)
     {'loss': 'differs by up to 0.1, of numbers up to 1'}
@@ -39,7 +41,7 @@ def differences(found: Values, expected: Values, tolerance: float) -> dict[str, 
     wrong = {name: "is gone" for name in theirs.keys() - ours.keys()}
     wrong |= {name: "is new" for name in ours.keys() - theirs.keys()}
     for name in ours.keys() & theirs.keys():
-        if how := _difference(ours[name], theirs[name], tolerance):
+        if how := _difference(ours[name], theirs[name], tolerance, small):
             wrong[name] = how
     return dict(sorted(wrong.items()))
 
@@ -67,11 +69,11 @@ def _rounded(value: Any, digits: int) -> Any:
     return float(f"{value:.{digits}g}") if isinstance(value, float) else value
 
 
-def _difference(ours: Any, theirs: Any, tolerance: float) -> str:
+def _difference(ours: Any, theirs: Any, tolerance: float, small: float) -> str:
     if isinstance(ours, list) and isinstance(theirs, list) and not (_is_array(ours) and _is_array(theirs)):
         if len(ours) != len(theirs):
             return f"has {len(ours)} items in place of {len(theirs)}"
-        found = (_difference(one, other, tolerance) for one, other in zip(ours, theirs, strict=True))
+        found = (_difference(one, other, tolerance, small) for one, other in zip(ours, theirs, strict=True))
         return next(filter(None, found), "")
     found, wanted = np.asarray(ours), np.asarray(theirs)
     if found.shape != wanted.shape:
@@ -83,7 +85,7 @@ def _difference(ours: Any, theirs: Any, tolerance: float) -> str:
         return "" if np.array_equal(np.isnan(found), np.isnan(wanted)) else "is not a number elsewhere"
     largest = float(np.nanmax(np.abs(wanted), initial=0.0))
     apart = np.abs(found - wanted)
-    near = apart <= np.maximum(tolerance * np.maximum(np.abs(wanted), SMALL * largest), NOTHING)
+    near = apart <= np.maximum(tolerance * np.maximum(np.abs(wanted), small * largest), NOTHING)
     if np.all(near | (np.isnan(found) & np.isnan(wanted)) | (found == wanted)):
         return ""
     return f"differs by up to {np.nanmax(apart):.3g}, of numbers up to {largest:.3g}"

@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.errors import PullPushError
-from pullpush.golden.compare import Values
+from pullpush.golden.compare import SMALL, Values, differences
 
 FEW = 8  # numbers that stay as they are
 LOOKS = 3  # at more of them
@@ -40,12 +40,13 @@ class Probes:
 
     What a probe gives may lie in mappings within mappings, whose names stand one after the other: "svr: value".
 
-    kind: what names of components begin with; tolerance: the relative difference that is none; cards: the names of all
-    that `of_card` can probe; look: what is left of a float tensor; within: in which context one of a name runs.
+    kind: what names of components begin with; tolerance, small: see `compare.differences`; cards: the names of all that
+    `of_card` can probe; look: what is left of a float tensor; within: in which context one of a name runs.
     """
 
     kind: str
     tolerance: float
+    small: float = SMALL
     cards: Callable[[], Collection[str]] = tuple
     of_card: Callable[[str], Values] | None = None
     look: Callable[[Tensor], Any] | None = None
@@ -79,6 +80,10 @@ class Probes:
         with self.within(name):
             values = self.functions[name]() if name in self.functions else self.of_card(name)  # pyrefly: ignore
             return self.flat(values)
+
+    def differences(self, found: Values, wanted: Values) -> dict[str, str]:
+        """What differs, and how."""
+        return differences(found, wanted, self.tolerance, self.small)
 
     def flat(self, values: Values) -> dict[str, Any]:
         """Values of mappings within mappings by their joined names, and what is left of each.

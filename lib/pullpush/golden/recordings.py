@@ -45,7 +45,9 @@ FILES = {  # rate, channels, how samples are written
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="4"><rect width="4" height="4" fill="#c03"/></svg>'
 PNG = ("plain.png", "clear.png")
 RATE, KEY = 22_050, 69  # of the soundfont; a' at 440 Hz
-DATA = Probes("data", 1e-4)  # resampling and transforms in single precision
+# Resampling in single precision, after which another processor rounds a sample to its neighbour: of a sum of many
+# samples that cancel it moves more than 1e-4, so that the largest sum beside it is the measure.
+DATA = Probes("data", 1e-4, small=1.0)
 
 
 # ---------------------------------------------------------------- small files

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from pullpush.cache import atomic_path, content_key
 from pullpush.errors import check_known
 from pullpush.golden import agreed
-from pullpush.golden.compare import Values, differences, rounded, text_of
+from pullpush.golden.compare import Values, rounded, text_of
 from pullpush.golden.probes import KINDS, GoldenError, Probes
 
 FILES = Path(__file__).with_name("files")
@@ -74,7 +74,7 @@ def _with_file(name: str, wanted: Values) -> str:
     if agreed.version(name) == right:
         return right
     values = probe(name)
-    if differences(values, wanted, _of(name)[0].tolerance):
+    if _of(name)[0].differences(values, wanted):
         return content_key(rounded(values), length=LENGTH)
     agreed.note(name, right)
     return right
@@ -150,7 +150,7 @@ def check(chosen: Iterable[str] = ()) -> Iterator[Disagreement]:
         wanted = expected(name)
         if wanted is None:
             yield Disagreement(name, "has no golden file")
-        elif wrong := differences(probe(name), wanted, kind.tolerance):
+        elif wrong := kind.differences(probe(name), wanted):
             yield Disagreement(name, "; ".join(f"{key} {how}" for key, how in wrong.items()))
     if not chosen:
         left = {path.relative_to(FILES).with_suffix("").as_posix() for path in FILES.glob("*/*.json")} - {*every}
@@ -161,7 +161,7 @@ def accept(name: str) -> bool:
     """Let a golden file say what the component does today; whether that is something else than it said."""
     values = probe(name)
     with suppress(GoldenError):  # a damaged file is written anew
-        if (wanted := expected(name)) is not None and not differences(values, wanted, _of(name)[0].tolerance):
+        if (wanted := expected(name)) is not None and not _of(name)[0].differences(values, wanted):
             return False
     path = FILES / f"{name}.json"
     with atomic_path(path) as partial:

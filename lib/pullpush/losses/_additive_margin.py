@@ -5,9 +5,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.checks import DIRECTIONS, Direction, check_choice, check_number, check_temperature
-from pullpush.losses._precision import checked
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
+from pullpush.precision import checked
 
 
 def additive_margin(
@@ -34,8 +34,7 @@ def additive_margin(
         direction: anchors: `"t2a"`, `"a2t"` or `"both"` (sum).
 
     Returns:
-        0-d tensor, mean over N, in the dtype of the embeddings; bfloat16 and float16 are computed in float32. Zero for
-        N = 1.
+        0-d tensor, mean over N, float32 at least. Zero for N = 1.
 
     Raises:
         ValueError: wrong shapes, a margin that is not finite, a temperature that is not positive, an unknown
@@ -55,7 +54,7 @@ def additive_margin(
         target = torch.arange(len(t), device=t.device)
         rows = {"t2a": [logits], "a2t": [logits.T], "both": [logits, logits.T]}[direction]
         loss = torch.stack([F.cross_entropy(scores, target) for scores in rows]).sum()
-    return loss.to(audio.dtype)
+    return loss
 
 
 class AdditiveMargin(Tempered):

@@ -23,7 +23,7 @@ def cacl(audio: Tensor, english: Tensor, other: Tensor, tau: float | Tensor = 0.
         tau: temperature, a positive number or a 0-d tensor that gradients reach.
 
     Returns:
-        0-d tensor in the dtype of the embeddings. Symmetric in all three arguments.
+        0-d tensor, float32 at least. Symmetric in all three arguments.
 
     Raises:
         ValueError: wrong shapes, or a temperature that is not positive.

@@ -5,8 +5,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pullpush.checks import check_shapes
-from pullpush.losses._precision import checked
 from pullpush.losses.contract import Loss, LossCard, Output
+from pullpush.precision import checked
 
 NONE = -1  # the cluster of a clip whose caption belongs to no topic
 WIDER = 3  # the hidden layer, as a multiple of the input
@@ -23,7 +23,7 @@ def clusters(audio_logits: Tensor, text_logits: Tensor, labels: Tensor) -> Tenso
         labels: `(N,)` int64, the topic of each clip's caption; −1: none, which is left out.
 
     Returns:
-        0-d tensor in the dtype of the logits, each half the mean over the clips that have a topic. Zero, with zero
+        0-d tensor, float32 at least, each half the mean over the clips that have a topic. Zero, with zero
         gradient, where none has.
 
     Raises:
@@ -99,7 +99,7 @@ class ClusterHeads(Loss):
         right = torch.stack([(each.argmax(dim=1) == clusters)[has].float().sum() for each in read]).detach()
         named = right / has.sum().clamp(min=1)
         report = {"topic of audio": named[0], "topic of text": named[1], "clips with a topic": has.float().mean()}
-        return Output(value.to(audio.dtype), report)
+        return Output(value, report)
 
 
 _clusters = clusters  # the argument of `forward` has the name of the function

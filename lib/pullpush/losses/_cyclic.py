@@ -2,9 +2,8 @@
 
 from torch import Tensor
 
-from pullpush.checks import check_fits
-from pullpush.losses._precision import checked
 from pullpush.losses.contract import Loss, LossCard, Output
+from pullpush.precision import checked
 
 
 def cross_cyclic(audio: Tensor, text: Tensor, *, per_clip: bool = False) -> Tensor:
@@ -22,8 +21,7 @@ def cross_cyclic(audio: Tensor, text: Tensor, *, per_clip: bool = False) -> Tens
         per_clip: whether the sum is divided by N.
 
     Returns:
-        0-d tensor in the dtype of the embeddings, computed in float32 at least; zero for N = 1. Symmetric in its
-        arguments.
+        0-d tensor, float32 at least; zero for N = 1. Symmetric in its arguments.
 
     Raises:
         ValueError: wrong shapes.
@@ -38,8 +36,7 @@ def cross_cyclic(audio: Tensor, text: Tensor, *, per_clip: bool = False) -> Tens
     with checked(audio=audio, text=text) as (a, t):
         similarity = a @ t.T
         loss = _sum_of_squares(similarity - similarity.T, per_clip)
-    check_fits(loss, audio.dtype)
-    return loss.to(audio.dtype)
+    return loss
 
 
 def in_modal_cyclic(audio: Tensor, text: Tensor, *, per_clip: bool = False) -> Tensor:
@@ -57,8 +54,7 @@ def in_modal_cyclic(audio: Tensor, text: Tensor, *, per_clip: bool = False) -> T
     """
     with checked(audio=audio, text=text) as (a, t):
         loss = _sum_of_squares(a @ a.T - t @ t.T, per_clip)
-    check_fits(loss, audio.dtype)
-    return loss.to(audio.dtype)
+    return loss
 
 
 def _sum_of_squares(difference: Tensor, per_clip: bool) -> Tensor:

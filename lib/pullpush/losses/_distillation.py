@@ -4,9 +4,9 @@ import torch
 from torch import Tensor
 
 from pullpush.checks import check_temperature
-from pullpush.losses._precision import checked
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
+from pullpush.precision import checked
 
 
 def distillation(
@@ -36,7 +36,7 @@ def distillation(
             (of a learnable one its value).
 
     Returns:
-        0-d tensor in the dtype of the embeddings, computed in float32 at least. Zero for N = 1.
+        0-d tensor, float32 at least. Zero for N = 1.
 
     Raises:
         ValueError: wrong shapes, or a temperature that is not positive.
@@ -60,7 +60,7 @@ def distillation(
         for over in (0, 1):  # Eq. 6 for each text over the clips, Eq. 7 for each clip over the texts
             targets = teacher.softmax(dim=over)
             loss = loss - (targets * student.log_softmax(dim=over)).sum(dim=over).mean()
-    return loss.to(audio.dtype)
+    return loss
 
 
 class Distillation(Tempered):

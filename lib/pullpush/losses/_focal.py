@@ -4,10 +4,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.checks import DIRECTIONS, Direction, check_choice, check_number, check_temperature
-from pullpush.losses._precision import EXACT, checked
 from pullpush.losses._softmax import negatives
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
+from pullpush.precision import EXACT, checked
 
 
 def focal(
@@ -37,8 +37,7 @@ def focal(
         detach: whether the weight is held constant.
 
     Returns:
-        0-d tensor, mean over N, in the dtype of the embeddings; bfloat16 and float16 are computed in float32. Zero for
-        N = 1.
+        0-d tensor, mean over N, float32 at least. Zero for N = 1.
 
     Raises:
         ValueError: wrong shapes, a γ that is negative or not finite, a temperature that is not positive, an unknown
@@ -62,7 +61,7 @@ def focal(
             x = negatives(scores).logsumexp(dim=1) - scores.diagonal()
             weight = (gamma * F.logsigmoid(x)).exp()
             loss = loss + ((weight.detach() if detach else weight) * F.softplus(x, threshold=EXACT)).mean()
-    return loss.to(audio.dtype)
+    return loss
 
 
 class Focal(Tempered):

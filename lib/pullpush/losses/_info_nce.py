@@ -5,11 +5,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.checks import DIRECTIONS, Direction, check_choice, check_temperature
-from pullpush.losses._precision import checked
 from pullpush.losses._softmax import Rows, RowsAndColumns
 from pullpush.losses._tiles import fits, inverse, tiled
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
+from pullpush.precision import checked
 
 
 def info_nce(audio: Tensor, text: Tensor, tau: float | Tensor = 0.07, direction: Direction = "both") -> Tensor:
@@ -31,8 +31,7 @@ def info_nce(audio: Tensor, text: Tensor, tau: float | Tensor = 0.07, direction:
         direction: anchors: `"t2a"`, `"a2t"` or `"both"`.
 
     Returns:
-        0-d tensor in the dtype of the embeddings; bfloat16 and float16 are computed in float32. Zero for N = 1,
-        where there is nothing to push away from.
+        0-d tensor, float32 at least. Zero for N = 1, where there is nothing to push away from.
 
     Raises:
         ValueError: wrong shapes, a temperature that is not positive, an unknown direction.
@@ -47,13 +46,13 @@ def info_nce(audio: Tensor, text: Tensor, tau: float | Tensor = 0.07, direction:
     check_choice("direction", direction, DIRECTIONS)
     with checked(audio=audio, text=text) as (a, t):
         if not fits(len(t)):
-            return _tiled(a, t, tau, direction).to(audio.dtype)
+            return _tiled(a, t, tau, direction)
         logits = t @ a.T / tau  # (N, N): texts in rows, s(t_i, a_j)
         target = torch.arange(len(t), device=t.device)
         loss = logits.new_zeros(())
         for scores in {"t2a": [logits], "a2t": [logits.T], "both": [logits, logits.T]}[direction]:
             loss = loss + F.cross_entropy(scores, target)
-    return loss.to(audio.dtype)
+    return loss
 
 
 def _tiled(audio: Tensor, text: Tensor, tau: float | Tensor, direction: Direction) -> Tensor:

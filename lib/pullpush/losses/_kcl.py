@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from pullpush.checks import check_choice, check_shapes, check_temperature
-from pullpush.losses._precision import checked
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
+from pullpush.precision import checked
 
 Candidates = Literal["language", "all"]
 
@@ -44,8 +44,7 @@ def kcl(
         candidates: `"language"` or `"all"`, see above.
 
     Returns:
-        0-d tensor in the dtype of the embeddings; bfloat16 and float16 are computed in float32. For K = 1 half of
-        `info_nce`.
+        0-d tensor, float32 at least. For K = 1 half of `info_nce`.
 
     Raises:
         ValueError: wrong shapes, no text present, a temperature that is not positive, unknown candidates.
@@ -79,7 +78,7 @@ def kcl(
         # Where all are present, no mask: choosing by one would have to wait for a GPU.
         both = (a2t + t2a).flatten() if present is None else (a2t + t2a)[present]
         loss = both.sum() / (2 * both.numel())  # Eq. 9
-    return loss.to(audio.dtype)
+    return loss
 
 
 class KCL(Tempered):

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from pullpush.checks import check_floats, check_number, check_temperature
-from pullpush.losses._precision import checked
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
+from pullpush.precision import checked
 
 HALVINGS = 50  # of the interval in which ε lies
 
@@ -31,7 +31,7 @@ def label_smoothing(
             `epsilon_of_entropy`).
 
     Returns:
-        0-d tensor in the dtype of the embeddings, computed in float32 at least. Zero for N = 1.
+        0-d tensor, float32 at least. Zero for N = 1.
 
     Raises:
         ValueError: wrong shapes, an ε out of range, or a temperature that is not positive.
@@ -55,7 +55,7 @@ def label_smoothing(
             pair, others = log_p.diagonal(), log_p.sum(dim=1) - log_p.diagonal()
             loss = loss - ((1 - share) * pair + share * others / max(1, len(logits) - 1)).mean()
     # For N = 1 there is nothing to smooth with, and the log-probability of the only candidate is 0.
-    return loss.to(audio.dtype)
+    return loss
 
 
 def epsilon_of_entropy(entropy: Tensor, items: int) -> Tensor:

@@ -5,9 +5,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.checks import check_temperature
-from pullpush.losses._precision import checked
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
+from pullpush.precision import checked
 
 
 def nli(anchor: Tensor, entailment: Tensor, contradiction: Tensor, tau: float | Tensor = 0.05) -> Tensor:
@@ -26,7 +26,7 @@ def nli(anchor: Tensor, entailment: Tensor, contradiction: Tensor, tau: float | 
         tau: temperature, a positive number or a 0-d tensor; 0.05 in both papers.
 
     Returns:
-        0-d tensor in the dtype of the embeddings, computed in float32 at least. For N = 1 the contradiction is the
+        0-d tensor, float32 at least. For N = 1 the contradiction is the
         only negative: log(1 + exp((⟨a, c⟩ − ⟨a, e⟩)/τ)).
 
     Raises:

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pullpush.checks import check_count, check_floats, check_number
-from pullpush.losses._precision import no_autocast
+from pullpush.precision import no_autocast
 
 
 def radius_constraint(radius: float | Tensor, distance: Tensor) -> Tensor:

@@ -9,9 +9,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.checks import DIRECTIONS, Direction, check_choice, check_number, check_temperature
-from pullpush.losses._precision import checked, surrogate
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
+from pullpush.precision import checked, surrogate
 
 Part = Literal["perpendicular", "sideways"]
 
@@ -46,7 +46,7 @@ def scaled_push(
             of anchor and positive (see `pullpush.forces.sideways`). Where a⁺ = t⁺ nothing is along û.
 
     Returns:
-        0-d tensor, mean over N, in the dtype of the embeddings; bfloat16 and float16 are computed in float32.
+        0-d tensor, mean over N, float32 at least.
 
     Raises:
         ValueError: wrong shapes, a κ that is not finite, a temperature that is not positive, an unknown direction or
@@ -78,7 +78,7 @@ def scaled_push(
             within, across = _split(anchor, candidates, part)
             scores = (within @ candidates.T + factor * (across @ candidates.T)) / tau
             loss = loss + F.cross_entropy(scores, torch.arange(len(t), device=t.device))
-    return loss.to(audio.dtype)
+    return loss
 
 
 def _split(anchor: Tensor, positive: Tensor, part: Part) -> tuple[Tensor, Tensor]:

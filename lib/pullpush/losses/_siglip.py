@@ -6,11 +6,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pullpush.checks import check_choice, check_fits, check_number, check_temperature
-from pullpush.losses._precision import EXACT, checked
+from pullpush.checks import check_choice, check_number, check_temperature
 from pullpush.losses._tiles import Rule, Tile, fits, inverse, take_positives, tiled
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
+from pullpush.precision import EXACT, checked
 
 Form = Literal["glap", "siglip"]
 
@@ -42,11 +42,10 @@ def siglip(
         form: `"glap"` or `"siglip"`, see above.
 
     Returns:
-        0-d tensor in the dtype of the embeddings; bfloat16 and float16 are computed in float32.
+        0-d tensor, float32 at least.
 
     Raises:
-        ValueError: wrong shapes, a temperature that is not positive, a bias that is not finite, an unknown form; a loss
-            beyond float16.
+        ValueError: wrong shapes, a temperature that is not positive, a bias that is not finite, an unknown form.
         TypeError: embeddings that are not floating point.
 
     Example:
@@ -61,13 +60,12 @@ def siglip(
         bias = starting_bias(tau, form)
     with checked(audio=audio, text=text) as (a, t):
         if not fits(len(t)):
-            return _tiled(a, t, tau, bias, form).to(audio.dtype)
+            return _tiled(a, t, tau, bias, form)
         similarity = t @ a.T
         logits = (similarity + bias) / tau if form == "glap" else similarity / tau + bias  # Eq. 2
         psi = 2 * torch.eye(len(t), dtype=logits.dtype, device=logits.device) - 1
         loss = -F.logsigmoid(logits * psi).sum() / len(t)  # Eq. 1
-    check_fits(loss, audio.dtype)
-    return loss.to(audio.dtype)
+    return loss
 
 
 def _tiled(audio: Tensor, text: Tensor, tau: float | Tensor, bias: float | Tensor, form: Form) -> Tensor:

@@ -7,9 +7,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.checks import check_choice, check_shapes, check_temperature
-from pullpush.losses._precision import checked
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
+from pullpush.precision import checked
 
 Duplicates = Literal["keep", "mask"]
 
@@ -31,8 +31,7 @@ def simcse(view1: Tensor, view2: Tensor, tau: float | Tensor = 0.05, *, text_ids
             published, although nothing can tell a text from itself.
 
     Returns:
-        0-d tensor in the dtype of the embeddings, computed in float32 at least. Zero for N = 1, and where all texts are
-        one and `text_ids` says so.
+        0-d tensor, float32 at least. Zero for N = 1, and where all texts are one and `text_ids` says so.
 
     Raises:
         ValueError: wrong shapes, or a temperature that is not positive.

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from pullpush.checks import DIRECTIONS, Direction, check_choice, check_number, check_temperature
-from pullpush.losses._precision import checked
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
+from pullpush.precision import checked
 
 Reweighting = Literal["gradient", "softmax"]
 
@@ -41,7 +41,7 @@ def simple_reweight(
         form: `"gradient"` or `"softmax"`.
 
     Returns:
-        0-d tensor, mean over N, in the dtype of the embeddings; bfloat16 and float16 are computed in float32.
+        0-d tensor, mean over N, float32 at least.
 
     Raises:
         ValueError: wrong shapes, a temperature that is not positive, a weight that is not finite, or not positive with
@@ -69,7 +69,7 @@ def simple_reweight(
             log_p = scores.diagonal() - scores.logsumexp(dim=1)
             extra = (w - 1) * log_p.detach().exp() * positive if form == "gradient" else 0.0
             loss = loss + (extra - log_p).mean()
-    return loss.to(audio.dtype)
+    return loss
 
 
 class SimpleReweight(Tempered):

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pullpush.losses._precision import EXACT
 from pullpush.losses._tiles import Rule, Tile, take_positives
+from pullpush.precision import EXACT
 
 
 def negatives(scores: Tensor) -> Tensor:

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from pullpush.losses._precision import checked
 from pullpush.losses.contract import Loss, LossCard, Output
+from pullpush.precision import checked
 
 
 def sparsity(audio: Tensor, text: Tensor) -> Tensor:
@@ -22,8 +22,7 @@ def sparsity(audio: Tensor, text: Tensor) -> Tensor:
         text: `(N, d)` L2-normalised text embeddings; their order does not matter.
 
     Returns:
-        0-d tensor in the dtype of the embeddings; bfloat16 and float16 are computed in float32. Zero, with zero
-        gradient, for embeddings that are all zero.
+        0-d tensor, float32 at least. Zero, with zero gradient, for embeddings that are all zero.
 
     Raises:
         ValueError: wrong shapes.
@@ -36,7 +35,7 @@ def sparsity(audio: Tensor, text: Tensor) -> Tensor:
     """
     with checked(audio=audio, text=text) as both:
         loss = torch.stack([_ratio(x) for x in both]).sum()
-    return loss.to(audio.dtype)
+    return loss
 
 
 def _ratio(embeddings: Tensor) -> Tensor:

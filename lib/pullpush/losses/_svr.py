@@ -20,12 +20,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pullpush.checks import DIRECTIONS, Direction, check_choice, check_number, check_temperature, is_batched
-from pullpush.losses._precision import EXACT, checked
 from pullpush.losses._radius import RadiusPredictor, check_radius, outside, positive_first
 from pullpush.losses._softmax import Rows
 from pullpush.losses._tiles import fits, inverse, tiled
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
+from pullpush.precision import EXACT, checked
 
 Similarity = Literal["cosine", "dot"]
 Modelling = Literal["static", "dynamic"]
@@ -99,7 +99,7 @@ def svr(
         positive_in_denominator: whether the positive is one of the candidates.
 
     Returns:
-        0-d tensor, mean over N and G, in the dtype of the embeddings; bfloat16 and float16 are computed in float32,
+        0-d tensor, mean over N and G, float32 at least,
         also under autocast. Zero for N = 1 in either reading, where there is nothing to push away from.
 
     Raises:
@@ -122,7 +122,7 @@ def svr(
             one = partial(
                 svr, a, t, radius, tau, similarity=similarity, positive_in_denominator=positive_in_denominator
             )
-            return (one(direction="t2a") + one(direction="a2t")).to(audio.dtype)
+            return one(direction="t2a") + one(direction="a2t")
         anchor, positive = _stack(a, t, direction)
         r = check_radius(radius, anchor, audio.shape[:-1])
         if r.ndim == 2 and direction == "both":
@@ -130,7 +130,7 @@ def svr(
         loss, _ = _moved_loss(anchor, positive, r, tau, similarity, positive_in_denominator)
         if direction == "both":
             loss = 2 * loss  # the sum of the directions, not their mean
-    return loss.to(audio.dtype)
+    return loss
 
 
 class SVR(Tempered):

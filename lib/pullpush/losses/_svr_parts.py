@@ -9,11 +9,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.checks import DIRECTIONS, Direction, check_choice, check_number, check_temperature
-from pullpush.losses._precision import EXACT, checked, surrogate
 from pullpush.losses._softmax import negatives
 from pullpush.losses._svr import Similarity, _stack, _support_loss, _unit, support_vector
 from pullpush.losses.contract import LossCard, Output
 from pullpush.losses.temperature import Tempered
+from pullpush.precision import EXACT, checked, surrogate
 
 
 def svr_parts(
@@ -56,7 +56,7 @@ def svr_parts(
         partner: whether the positive gets a gradient through the support vector.
 
     Returns:
-        0-d tensor, mean over N and G, in the dtype of the embeddings; bfloat16 and float16 are computed in float32.
+        0-d tensor, mean over N and G, float32 at least.
 
     Raises:
         ValueError: wrong shapes, a radius that is not finite, a temperature that is not positive, an unknown
@@ -84,7 +84,7 @@ def svr_parts(
                 ways.append(_moved(anchor.detach(), positive, radius))
             moved = surrogate(value, *ways)
             loss = loss + _support_loss(*_stack(positive, moved, "t2a"), tau, similarity, include=True)
-    return loss.to(audio.dtype)
+    return loss
 
 
 def svr_softmax(
@@ -128,8 +128,7 @@ def svr_softmax(
             `concentration` None, that of the shares.
 
     Returns:
-        0-d tensor, mean over N, in the dtype of the embeddings; bfloat16 and float16 are computed in float32. Zero for
-        N = 1.
+        0-d tensor, mean over N, float32 at least. Zero for N = 1.
 
     Raises:
         ValueError: wrong shapes, a radius that is not finite, a temperature that is not positive, an unknown direction.
@@ -158,7 +157,7 @@ def svr_softmax(
                 q = _as_concentrated(sharing.detach(), of_moved if concentration else of_anchor)
             force = x.sigmoid().detach() * ((q * scores).sum(dim=1) - scores.diagonal())
             loss = loss + surrogate(F.softplus(x, threshold=EXACT), force).mean()
-    return loss.to(audio.dtype)
+    return loss
 
 
 class SVRParts(Tempered):

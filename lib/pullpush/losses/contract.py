@@ -15,11 +15,13 @@ from inspect import Parameter, signature
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from pullpush.catalogue import Card
+from pullpush.checks import kind_of
 from pullpush.errors import check_all_known
-from pullpush.losses._precision import checked
+from pullpush.precision import checked
 
 if TYPE_CHECKING:
     from pullpush.losses.temperature import Temperature
@@ -54,12 +56,12 @@ class Output(NamedTuple):
     >>> from pullpush.losses import SVR, InfoNCE
     >>> audio, text = torch.eye(3), torch.eye(3).roll(1, 0).requires_grad_()
     >>> both = InfoNCE()(audio, text) + 0.5 * SVR()(audio, text)
-    >>> both.backward(), text.grad.shape, dict(both.report)
-    (None, torch.Size([3, 3]), {'radius': tensor(0.1000)})
+    >>> (both / 2).backward(), text.grad.shape, dict(both.report), round(both.item())
+    (None, torch.Size([3, 3]), {'radius': tensor(0.1000)}, 35)
     """
 
     value: Tensor
-    """0-d, in the dtype of the embeddings."""
+    """0-d, float32 at least: half precision does not bear a loss, nor what a `GradScaler` makes of it."""
     report: Mapping[str, Tensor] = MappingProxyType({})
     """What this call saw, such as SVR's mean radius: by name, 0-d, detached. In a sum a name that comes again is
     numbered ("radius 2")."""
@@ -80,6 +82,14 @@ class Output(NamedTuple):
         return Output(self.value * weight, self.report)
 
     __rmul__ = __mul__  # pyrefly: ignore[bad-override]
+
+    def __truediv__(self, steps: float | Tensor) -> "Output":
+        """With its value over a number, such as the steps that gradients are gathered in."""
+        return Output(self.value / steps, self.report)
+
+    def item(self) -> float:
+        """The value as a number."""
+        return self.value.item()
 
     def backward(self, *given: Any, **named: Any) -> None:
         """`Tensor.backward` of the value."""
@@ -141,7 +151,7 @@ class Loss(nn.Module):
 
         Raises:
             ValueError: a shape that does not fit, or an option's value.
-            TypeError: something is missing or has the wrong type.
+            TypeError: something is missing or has the wrong type; or `forward` gives no `Output` of one number.
         """
         names = (*self.needs, *self.uses)
         tensors = dict(zip(names, given, strict=False)) | named
@@ -150,10 +160,13 @@ class Loss(nn.Module):
         if missing := [name for name in self.needs if tensors.get(name) is None]:
             raise TypeError(f"{type(self).__name__} needs {', '.join(missing)}: {NEEDS[missing[0]]}")
         tensors = {name: tensor for name, tensor in tensors.items() if tensor is not None}
-        first = tensors[self.needs[0]]
         with checked(groups=self.languages == "groups", **tensors) as wide:
-            value, report = super().__call__(**dict(zip(tensors, wide, strict=True)))
-        return Output(value.to(first.dtype) if first.is_floating_point() else value, report)
+            found = super().__call__(**dict(zip(tensors, wide, strict=True)))
+        if not isinstance(found, Output) or not torch.is_tensor(found.value) or found.value.ndim:
+            value = found.value if isinstance(found, Output) else found
+            kind = f"a tensor of shape {tuple(value.shape)}" if torch.is_tensor(value) else kind_of(value)
+            raise TypeError(f"{type(self).__name__}.forward gave {kind}: return Output(value), a tensor without axes")
+        return found
 
     @property
     def learnt(self) -> dict[str, Tensor]:

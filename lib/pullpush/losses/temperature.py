@@ -57,13 +57,15 @@ class Temperature(nn.Module):
         raw: whether a learnable one is kept as τ itself.
 
     Raises:
-        ValueError: tau is not positive.
+        ValueError: tau is not positive, or a tensor that learns.
     """
 
     def __init__(
         self, tau: float = 0.07, *, learnable: bool = False, max_scale: float = 100.0, raw: bool = False
     ) -> None:
         super().__init__()
+        if getattr(tau, "requires_grad", False):
+            raise ValueError("tau is a number here: let it learn (learnable=True), or give yours with each call, tau=…")
         check_temperature(tau)
         check_number("max_scale", max_scale, above=0)
         self.fixed, self.raw = None if learnable else float(tau), raw

@@ -27,6 +27,7 @@ from pullpush.checks import (
 )
 from pullpush.errors import check_known
 from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values, by_language
+from pullpush.precision import in_single
 
 KS, MAP_AT = (1, 5, 10), (10, 16)
 DIVISORS = ("reachable", "relevant")
@@ -133,6 +134,7 @@ def caption_relevance(clips: int, captions: int) -> Tensor:
     return torch.eye(clips, dtype=torch.bool).repeat_interleave(captions, dim=0)
 
 
+@in_single
 def by_clip(
     audio: Tensor,
     text: Tensor,
@@ -177,6 +179,7 @@ def by_clip(
     }
 
 
+@in_single
 def by_caption(
     audio: Tensor, text: Tensor, clip: Tensor, *, ks: Sequence[int] = KS, map_at: Sequence[int] = MAP_AT
 ) -> dict[str, Tensor]:

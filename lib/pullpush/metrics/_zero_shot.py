@@ -15,10 +15,12 @@ from pullpush.errors import UnknownNameError
 from pullpush.metrics._retrieval import recall_by_chance
 from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values, by_language
 from pullpush.metrics.prompt_templates import GLAP, PICTURES, SOUNDS
+from pullpush.precision import in_single
 
 LANGUAGE = "eng"  # of the templates
 
 
+@in_single
 def zero_shot_predictions(audio: Tensor, prompts: Tensor) -> Tensor:
     """Class with the most similar prompt: audio `(N, d)`, prompts `(C, d)` or `(C, P, d)` → `(N,)` int64.
 

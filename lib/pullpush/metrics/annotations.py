@@ -11,6 +11,7 @@ from torch import Tensor
 from pullpush.checks import check_embeddings, check_floats, check_relevance, check_tensors
 from pullpush.metrics._retrieval import caption_relevance, retrieval_per_query
 from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values, by_language
+from pullpush.precision import in_single
 
 FITS = 0.75  # least relevance of a clip that a caption fits: of scenes, the same events in whatever order or relation
 MAP_AT = (10, 16)
@@ -70,6 +71,7 @@ def annotated(names: Sequence[str], embedded: Embeddings) -> Values:
     return by_language([{name: column[name] for name in names} for column in columns])
 
 
+@in_single
 def graded_by_clip(audio: Tensor, text: Tensor, relevance: Tensor) -> dict[str, Tensor]:
     """nDCG@10 of both directions for each of N clips `(N, d)` with C captions `(N, C, d)`, whose captions fit alike.
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from pullpush.checks import check_alike, check_number, check_tensors
 from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values
+from pullpush.precision import in_single
 
 T = 2.0  # of uniformity, as in the paper
 PAIRS = 2**18  # of clips whose cosines are held at a time: 2 MB a matrix, which stays in the cache
@@ -20,6 +21,7 @@ MOST = 100.0  # of exponents
 FLAT = 1e-12  # variance of cosines of float32 vectors below which they are all the same
 
 
+@in_single
 def alignment(audio: Tensor, text: Tensor, *, alpha: float = 2.0) -> Tensor:
     """Mean ‖a − t‖^α over positive pairs; `(N, d)`, `(N, d)` L2-normalised → 0-d. 0 is perfect.
 

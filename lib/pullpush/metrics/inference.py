@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 from torch.nn import functional as F
 
-from pullpush.checks import check_number
+from pullpush.checks import check_number, check_tensors
 from pullpush.metrics._retrieval import KS, MAP_AT, by_clip
 
 Array = NDArray[np.float64]
@@ -123,12 +123,15 @@ def scored(audio: Any, text: Any, *, ks: Sequence[int] = KS, map_at: Sequence[in
         ks, map_at: as for `by_clip`, whose protocol and names these are.
 
     Returns:
-        "T2A R@1" … "A2T mAP@16" → a `Difference` from nothing: `value`, `low`, `high`, fractions.
+        "T2A R@1" … "A2T mAP@16" → a `Difference` from nothing: `value`, `low`, `high`, fractions. Intervals are
+        symmetric, and may reach beyond 0 and 1.
 
     Raises:
-        ValueError, TypeError: see `by_clip`.
+        ValueError, TypeError: see `by_clip`; complex numbers.
     """
-    pair = [F.normalize(torch.as_tensor(x).detach().cpu().double(), dim=-1) for x in (audio, text)]
+    both = {name: torch.as_tensor(x).detach().cpu() for name, x in (("audio", audio), ("text", text))}
+    check_tensors(**{name: x if x.is_complex() else x.double() for name, x in both.items()})
+    pair = [F.normalize(x.double(), dim=-1) for x in both.values()]
     return {name: difference(x.numpy()[None]) for name, x in by_clip(*pair, ks=ks, map_at=map_at).items()}
 
 

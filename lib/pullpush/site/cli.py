@@ -56,12 +56,13 @@ def main() -> None:
 @main.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 def fetch(names: tuple[str, ...]) -> None:
-    """Fetch recordings and weights: all that the profile quick needs (about 560 MB, once), or what is named.
+    """Fetch recordings and weights: all that the profile quick needs (about 580 MB, once), or what is named.
 
     \b
     tuxpaint, takes          recordings that scenes are mixed from
     keywords, letters,       people who speak
     prompts
+    music                    a soundfont, by which notes are played
     synonyms                 WordNet, for captions in other words
     clotho, audiocaps,       datasets of the profile full, which go to $PULLPUSH_DATA
     esc50, ...
@@ -214,7 +215,10 @@ def keep(chapter: str, experiments: tuple[str, ...], parameter: tuple[tuple[str,
 
 @main.command()
 @click.option("--paper", help="Only of this one: supclap, atri, language_encoder, glap, distill_cluster.")
-@click.option("--verdict", help="Only these: holds, reversed, smaller, cannot tell, or – for what is not measured.")
+@click.option(
+    "--verdict",
+    help="Only what begins so: holds, 'holds, smaller', 'no effect', reversed, 'cannot tell', –.",
+)
 @click.option("--published", is_flag=True, help="Of published executions only, to executed/PROFILE.")
 @profile_option
 def claims(paper: str | None, verdict: str | None, published: bool, profile: str) -> None:

@@ -16,7 +16,7 @@ from pullpush.rewriting import REWRITERS
 ENCODERS = "encoders"
 AT_ONCE = 4  # downloads
 # All that the profile quick hears and reads with.
-QUICK = ("prompts", "tuxpaint", "takes", "keywords", "synonyms", ENCODERS)  # the longest first
+QUICK = ("prompts", "tuxpaint", "takes", "keywords", "music", "synonyms", ENCODERS)  # the longest first
 
 
 def fetch(names: Sequence[str] = ()) -> Iterator[str]:

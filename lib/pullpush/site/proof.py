@@ -171,8 +171,10 @@ def evaluate(
         raise PullPushError(f"name a dataset for {model}, such as clotho or folder:/path; a run's folder needs none")
     if Path(model).is_dir():
         found, tau, *_ = open_run(Path(model))
+    elif "/" in (kind := model.partition(":")[0]):
+        raise PullPushError(f"there is no folder {kind}: name a run's, or a published model ({', '.join(MODELS)})")
     else:
-        remote = {"trust_remote_code": trust_remote_code} if MODELS[model.partition(":")[0]].remote else {}
+        remote = {"trust_remote_code": trust_remote_code} if MODELS[kind].remote else {}
         listing(dataset, asked["split"])  # before the model, which may come from the network
         found = open_model(model, **remote)
         tau = found.tau

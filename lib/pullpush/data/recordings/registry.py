@@ -100,6 +100,8 @@ def find(name: str) -> DatasetCard:
     ('ESC-50', 'mine')
     """
     kind, _, argument = name.partition(":")
+    if kind not in SETS and Path(name).is_dir():
+        raise PullPushError(f"{name} is a folder: ask for folder:{name}")
     dataset = SETS[kind if argument else name]
     if not argument:
         return dataset

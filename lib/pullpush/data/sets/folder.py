@@ -38,7 +38,7 @@ def read(place: Path, split: str) -> Listing:
     chosen = [row for row in rows if SPLITS[row.split] == split]
     if not chosen:
         known = ", ".join(sorted({row.split for row in rows})) or "none"
-        raise PullPushError(f"{table} has no row for the split {split!r}, only {known}: give it a tenth of the clips")
+        raise PullPushError(f"{table} has no row for the split {split!r}, only {known}: give it some clips")
     check_rows(table, rows)
     captions = gathered(table, chosen)
     recordings = place / "audio" if (place / "audio").is_dir() else place

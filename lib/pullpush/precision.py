@@ -1,10 +1,12 @@
-"""What losses compute with: single precision at least, for similarities near 1 and differences of near vectors do not
-bear bfloat16; and gradients other than those of a value.
+"""What losses, forces and metrics compute with: single precision at least, for similarities near 1 and differences of
+near vectors do not bear bfloat16; and gradients other than those of a value.
 """
 
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
@@ -15,6 +17,8 @@ from pullpush.checks import check_shapes, is_batched
 EXACT = 40
 
 UNIT = ("audio", "text", "texts", "other", "english")  # embeddings that the caller brings to unit length
+P = ParamSpec("P")
+T = TypeVar("T")
 _DONE: set[str] = set()  # kinds of devices on which lengths are looked at no more
 
 
@@ -68,6 +72,26 @@ def widen(*tensors: Tensor) -> tuple[Tensor, ...]:
 def no_autocast(tensor: Tensor) -> torch.autocast:
     """A context in which autocast is off on the device of a tensor."""
     return torch.autocast(tensor.device.type, enabled=False)
+
+
+def in_single(function: Callable[P, T]) -> Callable[P, T]:
+    """The function outside autocast, with float32 tensors in place of those of half precision.
+
+    >>> in_single(lambda x: x @ x.T)(torch.ones(1, 2, dtype=torch.bfloat16))
+    tensor([[2.]])
+    """
+
+    def single(x: Any) -> Any:
+        return x.float() if torch.is_tensor(x) and x.dtype in (torch.bfloat16, torch.float16) else x
+
+    @wraps(function)
+    def wide(*given: P.args, **named: P.kwargs) -> T:
+        tensors = [x for x in (*given, *named.values()) if isinstance(x, Tensor)]
+        casts = any(torch.amp.is_autocast_available(x.device.type) for x in tensors[:1])
+        with no_autocast(tensors[0]) if casts else nullcontext():
+            return function(*map(single, given), **{name: single(x) for name, x in named.items()})
+
+    return wide
 
 
 def surrogate(value: Tensor, *ways: Tensor) -> Tensor:
