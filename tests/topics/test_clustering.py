@@ -250,3 +250,15 @@ def test_distances_that_are_given_change_no_bit_of_what_umap_finds():
     embeddings, _, _ = scattered()
     asked = UMAP(n_components=5, min_dist=0.0, metric="cosine", random_state=4, n_jobs=1).fit_transform(embeddings)
     assert (density._reduced(embeddings.astype(np.float32), Density(), 4) == asked).all()
+
+
+def test_distances_that_rounding_leaves_below_zero_are_none(monkeypatch):
+    from umap import distances
+
+    def rounded(embeddings, metric):
+        return pairwise(embeddings, metric=metric) - 1e-7
+
+    pairwise = distances.pairwise_special_metric
+    monkeypatch.setattr(distances, "pairwise_special_metric", rounded)
+    embeddings = planted()[0].astype(np.float32)
+    assert np.isfinite(density._reduced(embeddings, Density(), 0)).all()
