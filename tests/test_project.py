@@ -38,6 +38,7 @@ PAGES = ["book/profiles.md"]  # what README held before
 INNER = [
     "errors",
     "checks",
+    "precision",
     "settings",
     "extras",
     "catalogue",

@@ -1,14 +1,11 @@
 """What claims say of contrasts is computed: lists are averaged or joined, one side is taken from another."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from made_up import METRICS, nothing, scores as made_up
-from scipy import special
 
 from pullpush.lab.claims import of_chapter
-from pullpush.lab.contrasts import by_chance, contrast, gain, joined, needed, unpaired
+from pullpush.lab.contrasts import by_chance, contrast, gain, joined, needed
 from pullpush.lab.experiments import ExperimentError
 from pullpush.lab.ledger import Ledger
 from pullpush.metrics.inference import difference, pooled
@@ -143,46 +140,3 @@ def test_a_part_that_was_not_kept_leaves_its_claims(found):
     ledger.judge_by({"music-again": nothing(found["music"])}, {}, "music-again")
     rows = ledger.table().set_index("id")
     assert rows.loc["language_encoder-t15-claps-text", "reason"].startswith("music-again is long")
-
-
-# ---------------------------------------------------------------- two experiments with nothing in common
-
-
-def test_two_experiments_apart_differ_as_welch_says(found):
-    """One number a seed: then this is Welch's test."""
-    one, other = [[1.0], [2.0], [4.0]], [[0.0], [0.5], [0.1], [0.2]]
-    result = unpaired(one, other)
-    a, b = np.ravel(one), np.ravel(other)
-    parts = np.array([a.var(ddof=1) / 3, b.var(ddof=1) / 4])
-    df = parts.sum() ** 2 / (parts[0] ** 2 / 2 + parts[1] ** 2 / 3)
-    assert result.value == pytest.approx(a.mean() - b.mean())
-    assert result.df == pytest.approx(df)
-    assert result.half_width == pytest.approx(special.stdtrit(df, 0.975) * np.sqrt(parts.sum()))
-    assert (result.p < 0.05) == (not result.low <= 0 <= result.high)
-    assert unpaired(other, one).value == pytest.approx(-result.value)
-    side: dict[str, Any] = {"experiment": "pictures", "system": "CyCLIP", "baseline": "CLIP", "metric": "R@1"}
-    less = {"experiment": "scratch", "system": "CyCLAP", "baseline": "CLAP", **AT}
-    apart = contrast(found, side | {"apart": True, "less": less})
-    assert apart.value == pytest.approx(0.19, abs=0.01)
-    assert (apart.seeds, apart.clips) == (3, 200)
-    assert sum(apart.variance.shares.values()) == pytest.approx(1)
-
-
-def test_nothing_varies_and_nothing_differs():
-    same = unpaired(np.ones((2, 3)), np.ones((2, 4)))
-    assert (same.value, same.half_width, same.p) == (0, 0, 1)
-    assert unpaired(np.ones((2, 3)), np.zeros((2, 4))).p == 0
-
-
-@pytest.mark.parametrize(("seeds", "clips"), [((3, 3), (40, 300)), ((5, 3), (200, 100))])
-def test_intervals_of_independent_differences_hold_the_truth_as_often_as_they_say(seeds, clips):
-    rng, covered, draws = np.random.default_rng(0), 0, 300
-
-    def drawn(rows: int, columns: int) -> np.ndarray:
-        part = rng.normal(0, 0.3, (rows, 1)) + rng.normal(0, 2, (1, columns))
-        return part + rng.normal(0, 2, (rows, columns))
-
-    for _ in range(draws):
-        result = unpaired(*(drawn(*size) for size in zip(seeds, clips, strict=True)))
-        covered += result.low <= 0 <= result.high
-    assert 0.92 <= covered / draws <= 0.985

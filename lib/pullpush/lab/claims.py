@@ -55,7 +55,6 @@ class Judged(Side, total=False):
     chapter: str
     measure: str
     less: Side
-    apart: bool
     relative: bool
     pooled: dict[str, Point]
 

@@ -13,17 +13,14 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy import special
 
 from pullpush.lab.experiments import ExperimentError, Where
 from pullpush.lab.scores import Scores, over
 from pullpush.metrics.cards import METRICS
-from pullpush.metrics.inference import Array, Difference, Variance, difference
+from pullpush.metrics.inference import Array, Difference, difference
 
 CHANCE = "chance"  # a baseline
 TEST = "test"  # what tells clips apart at a point
-PARTS = ("seed", "clip", "interaction")  # of a variance
 
 Judged = Mapping[Any, Any]
 Experiments = Mapping[str, Scores]
@@ -51,8 +48,6 @@ def contrast(scores: Experiments, judged: Judged, *, relative: bool = False) -> 
         return difference(gain(scores, judged, relative=relative))
     where = {**judged.get("where", {}), **judged["less"].get("where", {})}
     sides = (judged, {**judged, **judged["less"], "where": where})
-    if judged.get("apart"):
-        return unpaired(*(gain(scores, side, relative=relative) for side in sides))
     seeds = common_seeds(scores, *sides)
     return difference(*(gain(scores, side, relative=relative, seeds=seeds) for side in sides))
 
@@ -87,33 +82,6 @@ def by_chance(metric: str, clips: int) -> float:
         return 1 / clips
     known = [score.chance for card in METRICS.values() for score in card.scores if score.name == metric]
     return float(known[0](1, clips)) if known and known[0] else float("nan")
-
-
-def unpaired(first: ArrayLike, second: ArrayLike) -> Difference:
-    """mean(first) − mean(second) of two experiments with nothing in common, each `(seeds, items)`.
-
-    The variances of both means are those of `metrics.difference`; they add up, and 1/df is the sum of each one's
-    squared share of that, divided by its df (Welch 1947). For three seeds and more, 93.4 to 96.3 % of the intervals for
-    95 % hold the truth, in the designs of `metrics.inference`; for two, 90.5 %. Seeds and clips are the smaller number
-    of both, components of the variance the sum.
-
-    >>> print(unpaired([[3.0, 2.0], [4.0, 3.0], [3.5, 2.5]], [[1.0, 1.5, 0.5], [1.0, 2.0, 0.0]]))
-    +2.00 ± 2.74 [−0.74, 4.74]
-    """
-    one, other = difference(first), difference(second)
-    squares = [(each.half_width / special.stdtrit(each.df, 0.975)) ** 2 for each in (one, other)]
-    total, value = sum(squares), one.value - other.value
-    share = squares[0] / total if total else 0.5
-    df, error = 1 / (share**2 / one.df + (1 - share) ** 2 / other.df), float(np.sqrt(total))
-    half = float(special.stdtrit(df, 0.975)) * error
-    p = 2 * float(special.stdtr(df, -abs(value) / error)) if error else float(value == 0)
-    parts = {name: getattr(one.variance, name) + getattr(other.variance, name) for name in PARTS}
-    shares = {name: share * one.variance.shares[name] + (1 - share) * other.variance.shares[name] for name in PARTS}
-    return Difference(
-        value, value - half, value + half, half, p, float(df), 0.95,
-        seeds=min(one.seeds, other.seeds), clips=min(one.clips, other.clips), trunks=1,
-        variance=Variance(**parts, shares=shares),
-    )  # fmt: skip
 
 
 class _Pair(NamedTuple):

@@ -2,7 +2,6 @@
 
 import html
 import json
-import re
 from collections.abc import Sequence
 from importlib.resources import files
 
@@ -70,20 +69,7 @@ def radius_lab(
     return _frame(RADIUS_TITLE, {"tau": tau, "anchors": shown})
 
 
-FRAME = re.compile(r'<div><iframe srcdoc="([^"]*)" title="([^"]*)"[^>]*></iframe></div>')
-
-
-def renewed(shown: str) -> str:
-    """A page's HTML with the data of its figures in today's frames."""
-    return FRAME.sub(_renewed, shown)
-
-
-def _renewed(match: re.Match[str]) -> str:
-    data = re.search(r"^const data = (.*);$", html.unescape(match[1]), flags=re.MULTILINE)
-    return _frame(match[2], json.loads(data[1]), 760).data if match[2] in PAGES and data else match[0]
-
-
-def _frame(title: str, data: dict, height: int = 640) -> Markup:
+def _frame(title: str, data: dict) -> Markup:
     """A page of this package with its data, in a frame of its own."""
     page, style, shared = (
         files("pullpush.show").joinpath(name).read_text("utf-8") for name in (PAGES[title], "frame.css", "frame.js")
@@ -92,7 +78,7 @@ def _frame(title: str, data: dict, height: int = 640) -> Markup:
     # No "<" in a caption may end the script element that the data stands in, or open another.
     text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
     document = html.escape(document.replace("/*DATA*/", text), quote=True)
-    look = f"width:100%;height:{height}px;border:0"
+    look = f"width:100%;height:760px;border:0"
     return Markup(f'<div><iframe srcdoc="{document}" title="{title}" style="{look}"></iframe></div>', title)
 
 

@@ -12,7 +12,6 @@ findings go:
     <!-- cards: findings.yaml -->              a card a chapter, see `findings`
 """
 
-import json
 import os
 import re
 import shutil
@@ -29,12 +28,12 @@ from pullpush.lab.findings import Read, opening
 from pullpush.lab.ledger import sentence
 from pullpush.lab.root import find_root, workplace
 from pullpush.show.captions import anchor
-from pullpush.show.interactive import FRAME, renewed
 from pullpush.site import card_pages, chapters, findings, ledger_page
 from pullpush.site.chapters import shown_html
 
 MARK = re.compile(r"<!-- (claim|found|figure|interactive|cards): ([^\n]*?) -->")
 FIGURE = re.compile(r'<figure id="(fig-[^"]+)".*?</figure>', re.DOTALL)
+FRAME = re.compile(r'<div><iframe srcdoc="[^"]*" title="[^"]*"[^>]*></iframe></div>')
 IMAGE = re.compile(r"<img [^>]*>")
 ADDRESS = "PULLPUSH_SITE"  # where the site will lie, such as https://example.org/book/: for a sitemap, a social card
 NOT_COPIED = shutil.ignore_patterns("*.ipynb", ".ipynb_checkpoints", "_build", ".*")
@@ -121,7 +120,7 @@ def _gather(root: Path, notebooks: list[Path], source: Path) -> None:
     shutil.copytree(root / "book", source, ignore=NOT_COPIED)
     for notebook in notebooks:
         (source / f"{notebook.stem}.md").unlink()
-        _copy_renewed(notebook, source / notebook.name)
+        shutil.copyfile(notebook, source / notebook.name)
     judged = {notebook.stem: notebook.with_suffix(".claims.csv") for notebook in notebooks}
     claims = ledger_page.gathered(root, judged)
     fill_front_page(source / "intro.md", claims, notebooks, root)
@@ -138,18 +137,6 @@ def _gather(root: Path, notebooks: list[Path], source: Path) -> None:
     if address := os.environ.get(ADDRESS):
         config = source / "_config.yml"
         config.write_text(config.read_text(encoding="utf-8").replace("html:\n", f"html:\n  baseurl: {address}\n", 1))
-
-
-def _copy_renewed(notebook: Path, target: Path) -> None:
-    """Copy an execution; its figures to play with look as they do today."""
-    text = notebook.read_text(encoding="utf-8")
-    if "<iframe srcdoc" in text:
-        book = json.loads(text)
-        for output in (output for cell in book["cells"] for output in cell.get("outputs", ())):
-            if "text/html" in output.get("data", {}):
-                output["data"]["text/html"] = renewed("".join(output["data"]["text/html"]))
-        text = json.dumps(book, ensure_ascii=False)
-    target.write_text(text, encoding="utf-8")
 
 
 def write_sitemap(site: Path, address: str) -> None:
@@ -186,7 +173,7 @@ def claim_text(claims: pd.DataFrame, id: str) -> str:
 
 
 def _interactive(shown: str) -> str:
-    return renewed(found[0]) if (found := FRAME.search(shown)) else ""
+    return found[0] if (found := FRAME.search(shown)) else ""
 
 
 def _figure_text(executed: Mapping[str, Path], words: str) -> str:

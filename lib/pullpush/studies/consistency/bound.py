@@ -165,6 +165,9 @@ def weight_errors(
     return rows
 
 
+BETAS = (0.9, 0.999)  # of Adam
+
+
 class MomentumError(NamedTuple):
     """Both sides of the bound on Adam's first momentum after a step (ATRI Eq. 28).
 
@@ -183,36 +186,19 @@ def momentum_errors(
     embed: Embed, start: Tensor, plan: Sequence[Sequence[Step]], *, rate: float, **choices: Any
 ) -> list[MomentumError]:
     """Train twice by Adam and compare the momenta: a row a step (ATRI Appendix C.1, Eq. 22–28); see `weight_errors`."""
-    full, sampled = (_Adam(start.detach(), rate) for _ in range(2))
+    weights = start.detach().expand(2, -1).clone().requires_grad_()  # of both runs
+    adam = torch.optim.Adam([weights], lr=rate, betas=BETAS, maximize=True)  # Eq. 22–27
     rows: list[MomentumError] = []
+    momenta = apart = 0.0  # how far those of both runs are from each other, and their weights
     for number, step in enumerate((step for epoch in plan for step in epoch), start=1):
-        seen = compare(embed, full.weights, sampled.weights, step, **choices)
-        apart, before = float((full.weights - sampled.weights).norm()), float((full.m - sampled.m).norm())
+        seen = compare(embed, *weights.detach(), step, **choices)
         added = (1 - BETAS[0]) * (seen.slope * apart + seen.g_max * seen.distribution_error)
-        full.climb(seen.gradient)
-        sampled.climb(seen.sampled_gradient)
-        left, weights = float((full.m - sampled.m).norm()), float((full.weights - sampled.weights).norm())
-        rows.append(MomentumError(number, left, BETAS[0] * before + added, apart + added, weights))
+        right, printed = BETAS[0] * momenta + added, apart + added
+        weights.grad = torch.stack([seen.gradient, seen.sampled_gradient])
+        adam.step()
+        momenta, apart = (float((x[0] - x[1]).norm()) for x in (adam.state[weights]["exp_avg"], weights.detach()))
+        rows.append(MomentumError(number, momenta, right, printed, apart))
     return rows
-
-
-BETAS, EPS = (0.9, 0.999), 1e-8  # of Adam; EPS is added to √v̂, which Eq. 27 leaves bare
-
-
-class _Adam:
-    """Eq. 22–27, climbing."""
-
-    def __init__(self, weights: Tensor, rate: float) -> None:
-        self.weights, self.rate, self.steps = weights, rate, 0
-        self.m, self.v = torch.zeros_like(weights), torch.zeros_like(weights)
-
-    def climb(self, gradient: Tensor) -> None:
-        """One step along the gradient `(P,)`."""
-        (beta_1, beta_2), self.steps = BETAS, self.steps + 1
-        self.m = beta_1 * self.m + (1 - beta_1) * gradient  # Eq. 23
-        self.v = beta_2 * self.v + (1 - beta_2) * gradient.square()  # Eq. 24
-        m, v = self.m / (1 - beta_1**self.steps), self.v / (1 - beta_2**self.steps)  # Eq. 25–26
-        self.weights = self.weights + self.rate * m / (v.sqrt() + EPS)  # Eq. 27
 
 
 # ---------------------------------------------------------------- a small model
