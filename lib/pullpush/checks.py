@@ -219,9 +219,10 @@ def check_numbers_of(name: str, values: Any, rows: int, below: int) -> None:
 
 def check_relevance(relevance: Any) -> None:
     """Require relevance that is boolean, or finite numbers from 0 on."""
-    if not torch.is_tensor(relevance):
-        raise TypeError(f"relevance must be a boolean or floating-point tensor, got {kind_of(relevance)}")
-    if relevance.dtype == torch.bool:
+    kind = relevance.dtype if torch.is_tensor(relevance) else kind_of(relevance)
+    if not isinstance(kind, torch.dtype) or not (kind == torch.bool or kind.is_floating_point):
+        raise TypeError(f"relevance must be a boolean or floating-point tensor, got {kind}")
+    if kind == torch.bool:
         return
     if not relevance.isfinite().all() or (relevance < 0).any():
         worst = relevance[~(relevance.isfinite() & (relevance >= 0))][0].item()

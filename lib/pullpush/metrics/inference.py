@@ -195,7 +195,7 @@ def power(difference: Difference, half_width: float, *, level: float | None = No
 
 
 def holm(differences: Sequence[Difference]) -> list[Difference]:
-    """The differences of one table with `p_holm` (Holm 1979): ask each if it `stands`.
+    """The differences of one table with `p_holm` (Holm 1979): ask each if it `stands`. Of p alone: `adjusted`.
 
     >>> [round(d.p_holm, 3) for d in holm([difference([[1.0], [2.0], [1.5]]), difference([[8.0], [9.0], [7.0]])])]
     [0.035, 0.01]
