@@ -89,7 +89,8 @@ def in_single(function: Callable[P, T]) -> Callable[P, T]:
         tensors = [x for x in (*given, *named.values()) if isinstance(x, Tensor)]
         casts = any(torch.amp.is_autocast_available(x.device.type) for x in tensors[:1])
         with no_autocast(tensors[0]) if casts else nullcontext():
-            return function(*map(single, given), **{name: single(x) for name, x in named.items()})
+            singles = {name: single(x) for name, x in named.items()}
+            return function(*map(single, given), **singles)  # pyrefly: ignore[invalid-param-spec]
 
     return wide
 

@@ -195,6 +195,13 @@ def test_numbers_are_compared_as_numbers_wherever_they_stand(ours, theirs, how):
     assert golden.differences({"it": ours}, {"it": theirs}, 1e-6) == ({"it": how} if how else {})
 
 
+def test_of_sums_that_cancel_the_largest_is_the_measure():
+    sums, moved = {"it": [1000.0, 0.50]}, {"it": [1000.0, 0.55]}
+    assert golden.differences(moved, sums, 1e-4, small=1.0) == {}
+    assert golden.differences(moved, sums, 1e-5, small=1.0)
+    assert golden.differences(moved, sums, 1e-4)
+
+
 @pytest.fixture
 def memory(monkeypatch, tmp_path):
     """The components that are probed, by processes that share a cache."""

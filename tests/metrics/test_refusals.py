@@ -42,7 +42,7 @@ SCORES = [[1.0, 2.0, 4.0], [2.0, 3.0, 3.0]]
         (lambda: metrics.retrieval(EYE, NAN), "relevance must be finite and not negative, as gains are; got nan"),
         (lambda: metrics.retrieval(EYE, EYE - 2), "relevance must be finite and not negative, as gains are; got -1"),
         (lambda: metrics.retrieval(EYE, EYE.numpy()), "relevance must be a boolean or floating-point tensor"),
-        (lambda: metrics.retrieval(EYE, EYE.long()), "relevance must be a boolean or floating-point tensor, got torch.int64"),
+        (lambda: metrics.retrieval(EYE, EYE.long()), "must be a boolean or floating-point tensor, got torch.int64"),
         (lambda: metrics.retrieval(EYE.numpy(), EYE), "similarity must be a floating-point tensor"),
         (lambda: metrics.retrieval(EYE, EYE, threshold=float("nan")), "threshold must be finite, got nan"),
         (lambda: metrics.by_clip(NAN, EYE), "audio has 16 values"),

@@ -78,7 +78,7 @@ def _frame(title: str, data: dict) -> Markup:
     # No "<" in a caption may end the script element that the data stands in, or open another.
     text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
     document = html.escape(document.replace("/*DATA*/", text), quote=True)
-    look = f"width:100%;height:760px;border:0"
+    look = "width:100%;height:760px;border:0"
     return Markup(f'<div><iframe srcdoc="{document}" title="{title}" style="{look}"></iframe></div>', title)
 
 

@@ -59,10 +59,9 @@ def fetch(names: tuple[str, ...]) -> None:
     """Fetch recordings and weights: all that the profile quick needs (about 580 MB, once), or what is named.
 
     \b
-    tuxpaint, takes          recordings that scenes are mixed from
+    tuxpaint, takes, music   recordings that scenes are mixed from; soundfonts
     keywords, letters,       people who speak
     prompts
-    music                    a soundfont, by which notes are played
     synonyms                 WordNet, for captions in other words
     clotho, audiocaps,       datasets of the profile full, which go to $PULLPUSH_DATA
     esc50, ...

@@ -191,7 +191,7 @@ def momentum_errors(
     rows: list[MomentumError] = []
     momenta = apart = 0.0  # how far those of both runs are from each other, and their weights
     for number, step in enumerate((step for epoch in plan for step in epoch), start=1):
-        seen = compare(embed, *weights.detach(), step, **choices)
+        seen = compare(embed, weights[0].detach(), weights[1].detach(), step, **choices)
         added = (1 - BETAS[0]) * (seen.slope * apart + seen.g_max * seen.distribution_error)
         right, printed = BETAS[0] * momenta + added, apart + added
         weights.grad = torch.stack([seen.gradient, seen.sampled_gradient])
