@@ -71,6 +71,14 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return book.parent
 
 
+@pytest.fixture
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the cache of one test will be."""
+    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PULLPUSH_PROGRESS", "0")
+    return tmp_path / "home"
+
+
 @pytest.fixture(scope="module")
 def module_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A cache that the tests of one file share."""

@@ -1,11 +1,15 @@
 """Unit vectors for the tests of losses, and the gradients that reach them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+
+DOUBLE = torch.float64
+DIRECTIONS = ("t2a", "a2t", "both")
+each_direction = pytest.mark.parametrize("direction", DIRECTIONS)
 
 
 def sphere(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tensor:
@@ -25,6 +29,13 @@ def gradients(loss: Callable[..., Tensor], *inputs: Tensor) -> tuple[Tensor, ...
     leaves = [x.detach().clone().requires_grad_() for x in inputs]
     value = loss(*leaves)
     return value.detach(), *torch.autograd.grad(value, leaves)
+
+
+def same_with_gradients(ours: Tensor, theirs: Tensor, leaves: Iterable[Tensor], tolerance: float = 1e-12) -> None:
+    """Assert that two losses have one value and the same gradients, and reach the same leaves."""
+    leaves = [x for x in leaves if x.requires_grad]
+    slopes = [torch.autograd.grad(loss, leaves, allow_unused=True) for loss in (ours, theirs)]
+    torch.testing.assert_close((ours, *slopes[0]), (theirs, *slopes[1]), rtol=tolerance, atol=tolerance)
 
 
 def refuses_bad_pairs(loss: Callable[[Tensor, Tensor], Tensor]) -> None:

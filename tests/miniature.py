@@ -11,6 +11,7 @@ import pytest
 import soundfile
 import yaml
 
+ROOT = Path(__file__).resolve().parents[1]  # of the repository
 COUNTS = {"train": 20, "valid": 9, "test": 9}
 SOUNDS = ("dog barks", "car passes", "bell rings", "rain falls", "man speaks")
 ESC50 = ("chirping_birds", "dog", "rain")

@@ -15,15 +15,11 @@ import pytest
 from pullpush import cache
 from pullpush.errors import CacheError
 
-
-@pytest.fixture(autouse=True)
-def empty_home(tmp_path, monkeypatch):
-    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
-def test_home_is_the_platforms_cache_unless_told(monkeypatch, empty_home):
-    assert cache.home() == empty_home
+def test_home_is_the_platforms_cache_unless_told(monkeypatch, own_home):
+    assert cache.home() == own_home
     monkeypatch.delenv("PULLPUSH_HOME")
     assert cache.home().name == "pullpush"
 
@@ -60,14 +56,14 @@ def test_a_folder_is_built_once():
     assert len(calls) == 1
 
 
-def test_a_failed_build_leaves_nothing_and_can_be_repeated(empty_home):
+def test_a_failed_build_leaves_nothing_and_can_be_repeated(own_home):
     def fail(folder: Path) -> None:
         (folder / "half").write_text("x")
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
         cache.cached_dir("things", "k", fail)
-    assert [path.name for path in (empty_home / "things").iterdir()] == [".k.lock"]
+    assert [path.name for path in (own_home / "things").iterdir()] == [".k.lock"]
     assert cache.cached_dir("things", "k", lambda folder: None).is_dir()
 
 
@@ -89,10 +85,10 @@ def _build_slowly(home: str, log: str) -> None:
     assert (cache.cached_dir("things", "k", build) / "x").read_text() == "whole"
 
 
-def test_of_two_processes_one_builds_and_both_read(empty_home, tmp_path):
+def test_of_two_processes_one_builds_and_both_read(own_home, tmp_path):
     context = multiprocessing.get_context("spawn")
     log = tmp_path / "log"
-    both = [context.Process(target=_build_slowly, args=(str(empty_home), str(log))) for _ in range(2)]
+    both = [context.Process(target=_build_slowly, args=(str(own_home), str(log))) for _ in range(2)]
     for process in both:
         process.start()
     for process in both:
@@ -101,7 +97,7 @@ def test_of_two_processes_one_builds_and_both_read(empty_home, tmp_path):
     assert log.read_text() == "built\n"
 
 
-def test_what_a_killed_builder_left_is_removed(empty_home):
+def test_what_a_killed_builder_left_is_removed(own_home):
     program = (
         "import time\nfrom pullpush.cache import cached_dir\n"
         "def build(folder):\n    (folder / 'half').write_text('x'); print('writing', flush=True); time.sleep(60)\n"
@@ -110,7 +106,7 @@ def test_what_a_killed_builder_left_is_removed(empty_home):
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "writing\n"
         process.send_signal(signal.SIGKILL)
-    assert not (empty_home / "things" / "k").exists()
+    assert not (own_home / "things" / "k").exists()
     folder = cache.cached_dir("things", "k", lambda folder: (folder / "x").write_text("whole"))
     assert [path.name for path in folder.glob("[!.]*")] == ["x"]
     assert sorted(path.name for path in folder.parent.iterdir()) == [".k.lock", "k"]
@@ -134,13 +130,13 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["table.csv"]
 
 
-def test_a_full_disk_says_what_to_do_and_leaves_nothing(empty_home):
+def test_a_full_disk_says_what_to_do_and_leaves_nothing(own_home):
     def build(folder: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with pytest.raises(CacheError, match=r"no space left.*PULLPUSH_HOME"):
         cache.cached_dir("things", "k", build)
-    assert not (empty_home / "things" / "k").exists()
+    assert not (own_home / "things" / "k").exists()
 
 
 def test_a_read_only_home_says_what_to_do(tmp_path, monkeypatch):

@@ -16,13 +16,7 @@ from pullpush import cache
 from pullpush.cache import inventory, locks, sums
 from pullpush.errors import CacheError
 
-pytestmark = pytest.mark.deep
-
-
-@pytest.fixture(autouse=True)
-def empty_home(tmp_path, monkeypatch):
-    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
+pytestmark = [pytest.mark.deep, pytest.mark.usefixtures("own_home")]
 
 
 def folder() -> Path:
@@ -83,7 +77,7 @@ def test_what_is_damaged_is_made_again_with_a_word(kind, damage):
         make()
 
 
-def test_a_size_is_compared_each_time_a_checksum_once_a_process(empty_home):
+def test_a_size_is_compared_each_time_a_checksum_once_a_process(own_home):
     path = file()
     path.write_text("whale")
     assert file().read_text() == "whale"
@@ -99,7 +93,7 @@ def test_what_an_earlier_version_made_is_taken_as_it_is():
     assert (folder() / "y").read_text() == "of old"
 
 
-def test_a_run_goes_on_where_it_was_killed_between_a_file_and_its_sum(empty_home, monkeypatch):
+def test_a_run_goes_on_where_it_was_killed_between_a_file_and_its_sum(own_home, monkeypatch):
     place = run()
 
     replace = os.replace
@@ -124,17 +118,17 @@ def test_a_run_goes_on_where_it_was_killed_between_a_file_and_its_sum(empty_home
     assert (run() / "b.csv").read_text() == "grown"
 
 
-def test_leftovers_go_after_days_and_at_once_where_nobody_can_be_at_work(empty_home):
+def test_leftovers_go_after_days_and_at_once_where_nobody_can_be_at_work(own_home):
     place = run()
     (place / "best.safetensors").write_text("x")
-    old = [empty_home / "things" / ".partial-x", empty_home / "runs" / ".partial-abc"]
+    old = [own_home / "things" / ".partial-x", own_home / "runs" / ".partial-abc"]
     new = [place / ".partial-1.csv", place / ".tmpAdzxOV"]
     for path in (*old, *new):
         path.parent.mkdir(exist_ok=True)
         path.write_text("half")
     for path in old:
         os.utime(path, (1, 1))
-    fresh = empty_home / "things" / ".partial-fresh"
+    fresh = own_home / "things" / ".partial-fresh"
     fresh.write_text("half")
     assert set(inventory.leftovers()) == set(old)
     later()
@@ -183,7 +177,7 @@ def test_damage_on_a_read_only_disk_is_said(kind, read_only):
         make()
 
 
-def test_who_waits_is_told_for_whom(empty_home, monkeypatch):
+def test_who_waits_is_told_for_whom(own_home, monkeypatch):
     program = (
         "import time\nfrom pullpush.cache import locked\n"
         "with locked('runs', 'r'):\n    print('held', flush=True); time.sleep(60)"
@@ -191,7 +185,7 @@ def test_who_waits_is_told_for_whom(empty_home, monkeypatch):
     monkeypatch.setattr(locks, "PATIENCE", 0.2)
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout.readline() == "held\n"
-        (empty_home / "runs" / "r").mkdir()
+        (own_home / "runs" / "r").mkdir()
         (entry,) = inventory.entries(["runs"])
         assert not inventory.drop(entry), "an entry in use is left"
         threading.Timer(1.0, other.kill).start()
@@ -225,9 +219,9 @@ def link(place: Path) -> None:
 
 @pytest.mark.parametrize("put", [Path.mkdir, link, lambda place: place.write_text("x")])
 @pytest.mark.parametrize("kind", MAKERS)
-def test_an_entry_of_the_wrong_kind_is_made_again(kind, put, empty_home):
+def test_an_entry_of_the_wrong_kind_is_made_again(kind, put, own_home):
     make, inside = MAKERS[kind]
-    place = empty_home / {"folder": "things/k", "file": "files/a.txt", "run": "runs/r"}[kind]
+    place = own_home / {"folder": "things/k", "file": "files/a.txt", "run": "runs/r"}[kind]
     place.parent.mkdir(parents=True)
     put(place)
     with warnings.catch_warnings(action="ignore"):
@@ -248,9 +242,9 @@ def test_a_folder_that_lost_its_files_or_sums_is_made_again():
         folder()
 
 
-def test_a_folder_in_place_of_what_the_cache_keeps_beside_an_entry_is_named(empty_home):
+def test_a_folder_in_place_of_what_the_cache_keeps_beside_an_entry_is_named(own_home):
     for name in (".a.txt.lock", ".a.txt.sums"):
-        (empty_home / "files" / name).mkdir(parents=True)
+        (own_home / "files" / name).mkdir(parents=True)
         with pytest.raises(CacheError, match=f"{name} is a folder where a file belongs: remove it"):
             file()
-        (empty_home / "files" / name).rmdir()
+        (own_home / "files" / name).rmdir()

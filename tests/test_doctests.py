@@ -29,11 +29,9 @@ MODULES = sorted(
 
 
 @pytest.fixture(autouse=True)
-def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def alone(own_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty folder, an empty cache, no display and no network."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("PULLPUSH_PROGRESS", "0")
     monkeypatch.setattr(socket.socket, "connect", refused)
     mpl.use("agg")
 

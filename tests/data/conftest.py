@@ -11,12 +11,10 @@ NAMED = os.environ.get(tuxpaint.SOURCE)
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch):
+def home(own_home, monkeypatch):
     """A cache of one's own, and no stamps but those that the test names."""
-    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("PULLPUSH_PROGRESS", "0")
     monkeypatch.delenv(tuxpaint.SOURCE, raising=False)
-    return tmp_path / "home"
+    return own_home
 
 
 @pytest.fixture

@@ -10,33 +10,13 @@ from published import fetched
 
 from pullpush.data.language.grammar import prompts
 from pullpush.data.languages import LANGUAGES
-from pullpush.data.music.instruments import (
-    event_of,
-    families,
-    font_path,
-    load_instruments,
-    load_words,
-    music_captions,
-    sound,
-)
-from pullpush.data.music.phrases import (
-    ATTRIBUTES,
-    MODES,
-    RATE,
-    REGISTERS,
-    SHAPES,
-    TEMPI,
-    Note,
-    Phrase,
-    kinds,
-    notes,
-    play,
-)
+from pullpush.data.music import instruments, phrases
+from pullpush.data.music.phrases import RATE, Note, Phrase, kinds, notes, play
 from pullpush.data.music.soundfont import DRUMS, SoundFont
 from pullpush.data.music.world import MusicConfig, likeness, never_named
 from pullpush.errors import DataNotFoundError, UnknownNameError
 
-INSTRUMENTS = {item.name: item for item in load_instruments()}
+INSTRUMENTS = {item.name: item for item in instruments.load_instruments()}
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +74,7 @@ def test_a_program_that_the_font_lacks_and_a_file_that_is_none_are_named(tmp_pat
         with pytest.raises(DataNotFoundError, match="is no complete SoundFont"):
             SoundFont(tmp_path / name)
     with pytest.raises(UnknownNameError, match="soundfont 'fluit'"):
-        font_path("fluit")
+        instruments.font_path("fluit")
 
 
 # ------------------------------------------------------------------------------------------------------------- phrases
@@ -103,7 +83,7 @@ def test_a_program_that_the_font_lacks_and_a_file_that_is_none_are_named(tmp_pat
 @pytest.mark.parametrize("name", ["violin", "piano", "tuba", "glockenspiel", "timpani"])
 def test_notes_are_what_the_phrase_says(name):
     item = INSTRUMENTS[name]
-    centres = {register: [] for register in REGISTERS}
+    centres = {register: [] for register in phrases.REGISTERS}
     for phrase in kinds(name, pitched=True, sustained=item.sustained):
         played = notes(phrase, 4.0, keys=item.keys)
         low, high = min(n.key for n in played), max(n.key for n in played)
@@ -113,13 +93,13 @@ def test_notes_are_what_the_phrase_says(name):
         if phrase.shape in ("rising", "falling"):
             assert all((step > 0) == (phrase.shape == "rising") for step in steps)
         gap = played[1].onset - played[0].onset
-        assert gap == pytest.approx(TEMPI[phrase.tempo], rel=0.11)
+        assert gap == pytest.approx(phrases.TEMPI[phrase.tempo], rel=0.11)
         if phrase.articulation:
             assert (played[0].length < 0.5 * gap) == (phrase.articulation == "staccato")
         centres[phrase.register].append(low)
         if phrase.shape in ("arpeggio", "melody"):  # the tonic's triad is heard at once, and with it the mode
-            assert {note.key - low for note in played[:3]} == {0, MODES[phrase.mode][2], 7}
-    middle = [np.mean(centres[register]) for register in REGISTERS]
+            assert {note.key - low for note in played[:3]} == {0, phrases.MODES[phrase.mode][2], 7}
+    middle = [np.mean(centres[register]) for register in phrases.REGISTERS]
     assert middle == sorted(middle)
 
 
@@ -128,15 +108,15 @@ def test_notes_are_what_the_phrase_says(name):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_captions_tell_nothing_but_the_truth(language):
-    words = load_words()[language]
+    words = instruments.load_words()[language]
     for phrase in kinds("cello", pitched=True, sustained=True)[::7] + kinds("claves", pitched=False, sustained=False):
-        texts = music_captions(phrase, language=language, n=5)
+        texts = instruments.music_captions(phrase, language=language, n=5)
         assert len(set(texts)) == 5
         item = INSTRUMENTS[phrase.instrument]
         for text in texts:
             assert item.label(language).lower() in text.lower()
             assert words["shape"][phrase.shape].lower() in text.lower()
-            for name in ATTRIBUTES:
+            for name in phrases.ATTRIBUTES:
                 others = [part for value, part in words[name].items() if value != getattr(phrase, name)]
                 assert not any(part in text for part in others), text
             assert text.endswith(words["end"])
@@ -146,16 +126,17 @@ def test_captions_tell_nothing_but_the_truth(language):
 
 def test_aligned_captions_tell_the_same_in_every_language():
     phrase = Phrase("oboe", "falling", "fast", "major", "low", "staccato", 3)
-    told = []
+    told, words = [], instruments.load_words()
     for language in LANGUAGES:
-        words = load_words()[language]
-        texts = music_captions(phrase, language=language, n=6, aligned=True)
-        told.append([[words[name][getattr(phrase, name)] in text for name in ATTRIBUTES] for text in texts])
+        texts = instruments.music_captions(phrase, language=language, n=6, aligned=True)
+        told.append(
+            [[words[language][name][getattr(phrase, name)] in text for name in phrases.ATTRIBUTES] for text in texts]
+        )
     assert all(other == told[0] for other in told)
     assert not all(all(flags) for flags in told[0])
-    retold = [music_captions(phrase, language=language, n=6) for language in ("eng", "deu")]
+    retold = [instruments.music_captions(phrase, language=language, n=6) for language in ("eng", "deu")]
     flags = [
-        [[load_words()[code][name][getattr(phrase, name)] in text for name in ATTRIBUTES] for text in texts]
+        [[words[code][name][getattr(phrase, name)] in text for name in phrases.ATTRIBUTES] for text in texts]
         for code, texts in zip(("eng", "deu"), retold, strict=True)
     ]
     assert flags[0] != flags[1]
@@ -164,14 +145,14 @@ def test_aligned_captions_tell_the_same_in_every_language():
 def test_instruments_have_names_families_and_words_in_every_language():
     assert len(INSTRUMENTS) == 47
     assert all(set(item.names) == set(LANGUAGES) for item in INSTRUMENTS.values())
-    assert set(load_words()) == set(LANGUAGES)
-    assert min(len(rows) for rows in families(load_instruments()).values()) >= 2
+    assert set(instruments.load_words()) == set(LANGUAGES)
+    assert min(len(rows) for rows in instruments.families(instruments.load_instruments()).values()) >= 2
     for language in LANGUAGES:
-        assert len(set(prompts([event_of(item) for item in load_instruments()], language))) == 47
-        assert set(load_words()[language]["shape"]) == {*SHAPES, "rhythm", "music"}
-        assert event_of(INSTRUMENTS["horn"]).phrases[language].label == INSTRUMENTS["horn"].label(language)
+        assert len(set(prompts([instruments.event_of(item) for item in INSTRUMENTS.values()], language))) == 47
+        assert set(instruments.load_words()[language]["shape"]) == {*phrases.SHAPES, "rhythm", "music"}
+        assert instruments.event_of(INSTRUMENTS["horn"]).phrases[language].label == INSTRUMENTS["horn"].label(language)
     with pytest.raises(UnknownNameError, match="language of music 'ita'"):
-        music_captions(Phrase("horn", "music"), language="ita")
+        instruments.music_captions(Phrase("horn", "music"), language="ita")
 
 
 # --------------------------------------------------------------------------------------------------------------- world
@@ -183,7 +164,7 @@ def test_training_holds_neither_the_instruments_nor_the_kinds_of_the_tests(world
         assert kinds_of[one]
         assert not kinds_of[one] & kinds_of[other]
     names = {name: {p.instrument for p in split.columns["phrase"]} for name, split in world.splits.items()}
-    never = {load_instruments()[row].name for row in never_named(world.config)}
+    never = {instruments.load_instruments()[row].name for row in never_named(world.config)}
     assert names["instruments"] == never
     assert not never & (names["train"] | names["valid"] | names["test"])
     assert len(never) >= 8
@@ -228,13 +209,13 @@ def test_settings_that_contradict_each_other_are_refused():
 
 
 def test_a_real_soundfont_has_every_instrument():
-    font = SoundFont(fetched(lambda: font_path("timgm")))
-    for item in load_instruments():
+    font = SoundFont(fetched(lambda: instruments.font_path("timgm")))
+    for item in instruments.load_instruments():
         if item.drums:
             assert all(font.zones(DRUMS, 0, key, 100) for key in item.drums), item.name
         else:
             assert all(font.zones(0, item.program, key, 100) for key in item.keys), item.name
-    flute = sound(
+    flute = instruments.sound(
         Phrase("flute", "rising", "moderate", "major", "low"), INSTRUMENTS["flute"], font, seconds=2.0, sample_rate=RATE
     )
     first = notes(Phrase("flute", "rising", "moderate", "major", "low"), 2.0, keys=INSTRUMENTS["flute"].keys)[0]

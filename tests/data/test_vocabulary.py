@@ -11,17 +11,9 @@ from hypothesis import given, strategies as st
 
 import pullpush.data.language.vocabulary as vocabulary
 from pullpush.data.banks.synthetic import synthetic_events
-from pullpush.data.language.vocabulary import (
-    LANGUAGES,
-    Clause,
-    VocabularyError,
-    load_events,
-    parse_clause,
-    parse_phrases,
-)
 from pullpush.data.languages import read_table
 
-EVENTS = {event.name: event for event in load_events()}
+EVENTS = {event.name: event for event in vocabulary.load_events()}
 # The stamps of Tux Paint 2022.06.04 that come with a sound effect, listed from the package itself.
 EFFECTS = (Path(__file__).parent / "tuxpaint_effects.txt").read_text(encoding="utf-8").split()
 PHRASES = {"clauses": ["a frog | croaks", "a frog | is croaking"], "nouns": ["the croaking of a frog"], "label": "frog"}
@@ -76,7 +68,7 @@ def test_chinese_verbs_carry_no_aspect_of_their_own():
             assert not clause.verb.endswith(("了", "着")), (event.name, clause)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", vocabulary.LANGUAGES)
 def test_phrases_leave_capital_and_full_stop_to_the_grammar(language):
     for name, text in each_text(language):
         assert not text.endswith((".", "。", ",", "!")), (name, text)
@@ -99,10 +91,10 @@ def _in_gb2312(sign: str) -> bool:
 def test_a_clause_has_two_parts_or_is_refused(subject, rest):
     text = f"{subject} | {rest}"
     if subject and rest.strip() and "|" not in rest:
-        assert parse_clause(text) == Clause(subject, rest.strip())
+        assert vocabulary.parse_clause(text) == vocabulary.Clause(subject, rest.strip())
     else:
-        with pytest.raises(VocabularyError, match="subject"):
-            parse_clause(text, where="here")
+        with pytest.raises(vocabulary.VocabularyError, match="subject"):
+            vocabulary.parse_clause(text, where="here")
 
 
 @pytest.mark.parametrize(
@@ -121,18 +113,18 @@ def test_a_clause_has_two_parts_or_is_refused(subject, rest):
     ],
 )
 def test_malformed_phrases_are_refused_with_their_place(change):
-    with pytest.raises(VocabularyError, match=r"^xyz\.yaml: frog"):
-        parse_phrases(PHRASES | change, where="xyz.yaml: frog")
+    with pytest.raises(vocabulary.VocabularyError, match=r"^xyz\.yaml: frog"):
+        vocabulary.parse_phrases(PHRASES | change, where="xyz.yaml: frog")
 
 
 def test_phrases_of_no_event_are_named(monkeypatch):
     strange = dataclasses.replace(vocabulary.load_languages()["fra"], events={"toad": PHRASES})
     monkeypatch.setattr(vocabulary, "load_languages", lambda: {"fra": strange})
-    with pytest.raises(VocabularyError, match=r"fra\.yaml: toad: no such event"):
+    with pytest.raises(vocabulary.VocabularyError, match=r"fra\.yaml: toad: no such event"):
         vocabulary._load_events.__wrapped__(())
 
 
-@pytest.mark.parametrize("events", [load_events(), synthetic_events()])
+@pytest.mark.parametrize("events", [vocabulary.load_events(), synthetic_events()])
 def test_no_recording_and_no_phrase_belongs_to_two_events(events):
     """A caption must say which event it is of."""
     owner: dict[tuple[str, str], str] = {}
@@ -143,11 +135,11 @@ def test_no_recording_and_no_phrase_belongs_to_two_events(events):
             claims |= {(code, text.casefold()) for text in says} | {(f"{code} label", phrases.label.casefold())}
         for claim in claims:
             assert owner.setdefault(claim, event.name) == event.name, claim
-    assert all(set(event.phrases) == set(LANGUAGES) for event in events)
+    assert all(set(event.phrases) == set(vocabulary.LANGUAGES) for event in events)
 
 
 @pytest.mark.parametrize(("text", "says"), [("frog: [", "not valid YAML"), ("- frog", "expected a table")])
 def test_a_file_that_is_no_table_is_named(tmp_path, text, says):
     (tmp_path / "events.yaml").write_text(text)
-    with pytest.raises(VocabularyError, match=rf"events\.yaml: {says}"):
+    with pytest.raises(vocabulary.VocabularyError, match=rf"events\.yaml: {says}"):
         read_table(tmp_path / "events.yaml")

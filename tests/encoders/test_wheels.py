@@ -23,10 +23,8 @@ TENSORS = {"w": torch.from_numpy(NUMBERS), "twice": torch.full((1,), 2.0)}
 
 
 @pytest.fixture(autouse=True)
-def alone(tmp_path, monkeypatch):
+def alone(own_home, tmp_path, monkeypatch):
     """An empty cache, and no index but a folder here."""
-    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("PULLPUSH_PROGRESS", "0")
     monkeypatch.delenv(PLACE, raising=False)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_NO_INDEX", "1")

@@ -140,9 +140,6 @@ def test_a_hop_that_would_skip_samples_is_refused(hop):
         LogMelPatches(hop=hop)
 
 
-# Clips of different lengths
-
-
 # Trained whole, in part, or not at all
 
 

@@ -50,10 +50,7 @@ def test_gains_hold_the_differences_adjusted_within_the_table(scores):
 
 
 def test_a_second_call_trains_and_scores_nothing(ground, scores, monkeypatch):
-    def refuse(*_, **__):
-        raise AssertionError("trained again")
-
-    monkeypatch.setattr("pullpush.training.runs.train", refuse)
+    monkeypatch.setattr("pullpush.training.runs.train", lambda *_, **__: pytest.fail("trained again"))
     again = compute.run(ground, scores.experiment)
     assert again.table.equals(scores.table)
 
@@ -143,9 +140,6 @@ def test_steps_are_averaged_over_stretches():
     assert table["step"].tolist() == [1.5, 3.5, 5.5, 7.5, 9.5]
     assert table["loss"].tolist() == [0.5, 2.5, 4.5, 6.5, 8.5]
     assert table["seen"].tolist() == [1.0] * 5, "steps that were not watched do not count"
-
-
-# --- training in stages
 
 
 class Staged:

@@ -2,16 +2,15 @@
 
 import math
 from functools import partial
-from pathlib import Path
 
 import pandas as pd
 import pytest
 import yaml
+from miniature import ROOT
 
 from pullpush.lab import findings, session
 from pullpush.site import chapters
 
-ROOT = Path(__file__).resolve().parents[2]
 SAID = yaml.safe_load((ROOT / "book" / findings.FILE).read_text(encoding="utf-8"))
 PUBLISHED = partial(findings._read, ROOT / "executed" / "quick")
 CELLS = {"gain": {"file": "02-svr.gains.csv", "row": {"system": "svr"}, "as": "points"}}

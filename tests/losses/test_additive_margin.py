@@ -4,14 +4,10 @@ import math
 
 import pytest
 import torch
-from embeddings import gradients, pairs
+from embeddings import DOUBLE, each_direction, gradients, pairs
 from hypothesis import given, settings, strategies as st
 
-from pullpush.losses import additive_margin, info_nce, support_vector
-from pullpush.training import recipe
-
-DOUBLE = torch.float64
-DIRECTIONS = ("t2a", "a2t", "both")
+from pullpush.losses import additive_margin, support_vector
 
 
 def by_loops(audio, text, margin, tau, direction):
@@ -27,20 +23,12 @@ def by_loops(audio, text, margin, tau, direction):
     return total / len(anchors)
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS)
+@each_direction
 @pytest.mark.parametrize("margin", [-0.4, 0.1, 1.5])
 def test_equals_the_loops(margin, direction):
     audio, text = pairs(6)
     found = additive_margin(audio, text, margin, 0.2, direction=direction)
     assert found.item() == pytest.approx(by_loops(audio, text, margin, 0.2, direction), abs=1e-12)
-
-
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_margin_zero_is_infonce_in_value_and_gradient(direction):
-    tau = torch.tensor(0.1, dtype=DOUBLE)
-    ours = gradients(lambda a, t, tau: additive_margin(a, t, 0.0, tau, direction=direction), *pairs(6), tau)
-    theirs = gradients(lambda a, t, tau: info_nce(a, t, tau, direction), *pairs(6), tau)
-    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
 def test_gradient_is_that_of_infonce_at_other_probabilities():
@@ -67,11 +55,3 @@ def test_a_support_vector_raises_the_positive_s_similarity_as_a_negative_margin_
     audio, text = pairs(6)
     gained = (support_vector(text, audio, 0.3) * audio).sum(dim=1) - (text * audio).sum(dim=1)
     torch.testing.assert_close(gained, 0.3 * (audio - text).norm(dim=1) / 2)
-
-
-def test_a_recipe_has_it_alone_or_beside_infonce_at_one_temperature():
-    audio, text = pairs(5)
-    (alone,) = recipe("additive-margin", margin=-0.2, tau=0.2, direction="t2a").terms
-    assert alone.create()(audio, text).value == additive_margin(audio, text, -0.2, 0.2, direction="t2a")
-    first, second = recipe("infonce+additive-margin", margin=-0.2, tau=0.2).terms
-    assert (dict(first.options), dict(second.options)) == ({"tau": 0.2}, {"margin": -0.2})

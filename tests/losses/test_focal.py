@@ -4,14 +4,10 @@ import math
 
 import pytest
 import torch
-from embeddings import gradients, pairs
+from embeddings import each_direction, gradients, pairs
 from hypothesis import given, settings, strategies as st
 
 from pullpush.losses import focal, info_nce
-from pullpush.training import recipe
-
-DOUBLE = torch.float64
-DIRECTIONS = ("t2a", "a2t", "both")
 
 
 def by_loops(audio, text, gamma, tau, direction):
@@ -28,21 +24,12 @@ def by_loops(audio, text, gamma, tau, direction):
 
 
 @pytest.mark.parametrize("detach", [False, True])
-@pytest.mark.parametrize("direction", DIRECTIONS)
+@each_direction
 @pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0, 5.0])
 def test_equals_the_loops(gamma, direction, detach):
     audio, text = pairs(6)
     found = focal(audio, text, gamma, 0.2, direction=direction, detach=detach)
     assert found.item() == pytest.approx(by_loops(audio, text, gamma, 0.2, direction), abs=1e-12)
-
-
-@pytest.mark.parametrize("detach", [False, True])
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_gamma_zero_is_infonce_in_value_and_gradient(direction, detach):
-    tau = torch.tensor(0.1, dtype=DOUBLE)
-    ours = gradients(lambda a, t, tau: focal(a, t, 0.0, tau, direction=direction, detach=detach), *pairs(6), tau)
-    theirs = gradients(lambda a, t, tau: info_nce(a, t, tau, direction), *pairs(6), tau)
-    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("gamma", [0.5, 2.0])
@@ -78,11 +65,3 @@ def test_is_finite_and_exact_where_the_positive_s_probability_rounds_to_one(gamm
     assert all(slope.isfinite().all() for slope in slopes)
     one = sum(gradients(lambda a, t: focal(a, t, gamma, 0.01, detach=detach), same[:1], same[:1]))
     assert one.count_nonzero() == 0
-
-
-def test_a_recipe_has_it_alone_or_beside_infonce_at_one_temperature():
-    audio, text = pairs(5)
-    (alone,) = recipe("focal", gamma=0.5, detach=True, tau=0.2, direction="t2a").terms
-    assert alone.create()(audio, text).value == focal(audio, text, 0.5, 0.2, direction="t2a", detach=True)
-    first, second = recipe("infonce+focal", gamma=0.5, tau=0.2).terms
-    assert (dict(first.options), dict(second.options)) == ({"tau": 0.2}, {"gamma": 0.5})

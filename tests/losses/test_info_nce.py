@@ -1,14 +1,24 @@
 """InfoNCE against a double loop, autograd and the closed form of its gradient."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
-from embeddings import pairs
+from embeddings import DOUBLE, each_direction, gradients, pairs
 from hypothesis import given, settings, strategies as st
 from torch.nn import functional as F
 
-from pullpush.losses import InfoNCE, info_nce
+from pullpush.losses import InfoNCE, additive_margin, focal, info_nce, scaled_push
+from pullpush.training import recipe
+
+NEUTRAL = {
+    "margin 0": partial(additive_margin, margin=0.0),
+    "gamma 0": partial(focal, gamma=0.0),
+    "gamma 0, held": partial(focal, gamma=0.0, detach=True),
+    "factor 1": partial(scaled_push, perpendicular=1.0),
+    "factor 1, sideways": partial(scaled_push, perpendicular=1.0, part="sideways"),
+}
 
 
 def loop_t2a(audio, text, tau):
@@ -43,6 +53,28 @@ def test_permuting_the_batch_and_swapping_modalities_change_nothing(n, seed, tau
     assert torch.allclose(info_nce(audio[order], text[order], tau), loss)
     assert torch.allclose(info_nce(text, audio, tau), loss)
     assert loss >= 0
+
+
+@each_direction
+@pytest.mark.parametrize("loss", NEUTRAL.values(), ids=NEUTRAL)
+def test_what_adds_nothing_is_infonce_in_value_and_gradient(loss, direction):
+    inputs = (*pairs(6), torch.tensor(0.1, dtype=DOUBLE))
+    ours = gradients(lambda a, t, tau: loss(a, t, tau=tau, direction=direction), *inputs)
+    theirs = gradients(lambda a, t, tau: info_nce(a, t, tau, direction), *inputs)
+    torch.testing.assert_close(ours, theirs, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("loss", "options"),
+    [(additive_margin, {"margin": -0.2}), (focal, {"gamma": 0.5}), (focal, {"gamma": 0.5, "detach": True})],
+)
+def test_a_recipe_has_it_alone_or_beside_infonce_at_one_temperature(loss, options):
+    audio, text = pairs(5)
+    name = loss.__name__.replace("_", "-")
+    (alone,) = recipe(name, **options, tau=0.2, direction="t2a").terms
+    assert alone.create()(audio, text).value == loss(audio, text, **options, tau=0.2, direction="t2a")
+    first, second = recipe(f"infonce+{name}", **options, tau=0.2).terms
+    assert (dict(first.options), dict(second.options)) == ({"tau": 0.2}, options)
 
 
 def test_collapsed_embeddings_cost_log_n_in_each_direction():

@@ -12,16 +12,12 @@ from pullpush.losses import kcl
 sizes = {"n": st.integers(1, 6), "k": st.integers(1, 4), "seed": st.integers(0, 10_000)}
 
 
-def dot(u, v):
-    return sum(x * y for x, y in zip(u.tolist(), v.tolist(), strict=True))
-
-
 def loop_kcl(audio, texts, tau, present=None, candidates="language"):
     """Eq. 9–11, one exponential at a time; texts that are not present do not exist."""
     n, languages = len(audio), texts.shape[1]
     given = [[present is None or bool(present[i, k]) for k in range(languages)] for i in range(n)]
     e = {
-        (i, j, k): math.exp(dot(audio[i], texts[j, k]) / tau)
+        (i, j, k): math.exp(float(audio[i] @ texts[j, k]) / tau)
         for i in range(n)
         for j in range(n)
         for k in range(languages)

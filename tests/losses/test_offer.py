@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from embeddings import sphere
+from embeddings import DIRECTIONS, sphere
 from hypothesis import given, settings, strategies as st
 from torch import nn
 
@@ -44,7 +44,7 @@ def test_all_texts_come_at_once_with_the_main_one_first(parallel, seed):
 @given(
     parallel=st.integers(0, 4),
     modelling=st.sampled_from(["static", "dynamic"]),
-    direction=st.sampled_from(["both", "t2a", "a2t"]),
+    direction=st.sampled_from(DIRECTIONS),
     seed=st.integers(0, 1000),
 )
 def test_all_languages_in_one_call_are_the_loop_over_them(parallel, modelling, direction, seed):

@@ -2,11 +2,10 @@
 
 import pytest
 import torch
+from embeddings import DOUBLE
 from torch.nn import functional as F
 
 from pullpush.losses import RadiusPredictor, positive_first, radius_constraint
-
-DOUBLE = torch.float64
 
 
 @pytest.mark.parametrize(("radius", "expected"), [(0.0, 0.0), (0.5, 0.0), (0.8, 0.3 / 2), (2.0, 1.5), (-0.4, 0.4)])

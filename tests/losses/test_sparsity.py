@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from embeddings import pairs
+from embeddings import DOUBLE, each_direction, pairs
 from hypothesis import given, settings, strategies as st
 
 from pullpush.forces import decompose
@@ -53,11 +53,8 @@ def test_is_one_word_in_a_recipe():
     assert terms[0].create(batch_size=3).temperature.raw
 
 
-DOUBLE = torch.float64
-
-
 @pytest.mark.parametrize("form", ["gradient", "softmax"])
-@pytest.mark.parametrize("direction", ["both", "t2a", "a2t"])
+@each_direction
 def test_weight_one_is_plain_contrastive(form, direction):
     audio, text = pairs(5)
     expected = info_nce(audio, text, 0.1, direction)

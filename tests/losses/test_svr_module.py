@@ -2,12 +2,10 @@
 
 import pytest
 import torch
-from embeddings import pairs
+from embeddings import DIRECTIONS, DOUBLE, each_direction, pairs, same_with_gradients
 from hypothesis import given, settings, strategies as st
 
 from pullpush.losses import SVR, _tiles, positive_first, radius_constraint, svr
-
-DOUBLE = torch.float64
 
 
 def groups_of(number, n, d=6, seed=0):
@@ -16,22 +14,13 @@ def groups_of(number, n, d=6, seed=0):
     return [x.view(number, n, d).requires_grad_() for x in pair]
 
 
-def same_with_gradients(ours, theirs, leaves):
-    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
-    gradients = [torch.autograd.grad(loss, leaves, allow_unused=True) for loss in (ours, theirs)]
-    for mine, other in zip(*gradients, strict=True):
-        assert (mine is None) == (other is None)
-        if mine is not None:
-            torch.testing.assert_close(mine, other, rtol=1e-12, atol=1e-12)
-
-
 @settings(max_examples=40, deadline=None)
 @given(
     number=st.integers(1, 5),
     n=st.integers(1, 6),
     block=st.sampled_from([1, 10, 40, 80, _tiles.BLOCK]),
     rows=st.booleans(),
-    direction=st.sampled_from(["t2a", "a2t", "both"]),
+    direction=st.sampled_from(DIRECTIONS),
     similarity=st.sampled_from(["cosine", "dot"]),
     include=st.booleans(),
     seed=st.integers(0, 1000),
@@ -54,7 +43,7 @@ def test_groups_are_the_mean_of_each_alone(number, n, block, rows, direction, si
     number=st.integers(1, 5),
     n=st.integers(1, 5),
     modelling=st.sampled_from(["static", "dynamic"]),
-    direction=st.sampled_from(["t2a", "a2t", "both"]),
+    direction=st.sampled_from(DIRECTIONS),
     beta=st.sampled_from([0.0, 0.4]),
     radius=st.floats(-0.5, 2.0),
     seed=st.integers(0, 1000),
@@ -107,7 +96,7 @@ def test_radius_of_groups_is_one_for_each_row():
 
 
 @pytest.mark.parametrize("modelling", ["static", "dynamic"])
-@pytest.mark.parametrize("direction", ["both", "t2a", "a2t"])
+@each_direction
 def test_module_starts_as_the_function_with_its_weights(modelling, direction):
     audio, text = pairs(5)
     loss = SVR(modelling, direction=direction, alpha=0.5, beta=0.2, radius=1.1, batch_size=5)
@@ -119,7 +108,7 @@ def test_module_starts_as_the_function_with_its_weights(modelling, direction):
     assert report["radius"].item() == pytest.approx(1.1)
 
 
-@pytest.mark.parametrize("direction", ["both", "t2a", "a2t"])
+@each_direction
 def test_dynamic_module_uses_the_radii_of_each_direction(direction):
     audio, text = pairs(5)
     loss = SVR("dynamic", direction=direction, beta=0.3, batch_size=7, hidden=8)

@@ -4,18 +4,16 @@ from itertools import product
 
 import pytest
 import torch
-from embeddings import gradients, pairs, sphere
+from embeddings import DOUBLE, each_direction, gradients, pairs, sphere
 from hypothesis import given, settings, strategies as st
 
 from pullpush.losses import SVR, SVRParts, info_nce, svr, svr_parts
 from pullpush.training import recipe
 
-DOUBLE = torch.float64
 EFFECTS = ("probabilities", "jacobian", "partner")
 SWITCHES = [dict(zip(EFFECTS, on, strict=True)) for on in product((True, False), repeat=3)]
 NONE = dict.fromkeys(EFFECTS, False)
 SIMILARITIES = ("cosine", "dot")
-DIRECTIONS = ("t2a", "a2t", "both")
 named = pytest.mark.parametrize("on", SWITCHES, ids=lambda on: "+".join(e for e in EFFECTS if on[e]) or "none")
 
 
@@ -62,7 +60,7 @@ def test_every_combination_is_the_equations_written_out(radius, similarity, on):
 
 
 @pytest.mark.parametrize("similarity", SIMILARITIES)
-@pytest.mark.parametrize("direction", DIRECTIONS)
+@each_direction
 @pytest.mark.parametrize("shape", [(6, 5), (3, 6, 5)], ids=["batch", "groups"])
 def test_all_on_is_svr_in_value_and_gradient(shape, direction, similarity):
     audio, text, tau = sphere(*shape, seed=1), sphere(*shape, seed=2), torch.tensor(0.1, dtype=DOUBLE)
@@ -73,7 +71,7 @@ def test_all_on_is_svr_in_value_and_gradient(shape, direction, similarity):
     )
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS)
+@each_direction
 @named
 def test_radius_zero_or_all_off_is_infonce(on, direction):
     audio, text = pairs(6)

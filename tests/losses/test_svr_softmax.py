@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 import torch
-from embeddings import gradients, pairs
+from embeddings import DOUBLE, each_direction, gradients, pairs
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import brentq
 from scipy.special import softmax
@@ -14,7 +14,6 @@ from scipy.stats import entropy
 from pullpush.losses import svr_parts, svr_softmax
 from pullpush.training import recipe
 
-DOUBLE = torch.float64
 PARTS = ("certainty", "shares", "vector")
 SWITCHES = [dict(zip(PARTS, on, strict=True)) for on in product((True, False), repeat=3)]
 named = pytest.mark.parametrize("on", SWITCHES, ids=lambda on: "+".join(e for e in PARTS if on[e]) or "none")
@@ -77,7 +76,7 @@ def test_every_combination_is_the_forces_written_out(on, radius, tau, n, seed):
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-10 * scale)
 
 
-@pytest.mark.parametrize("direction", ["t2a", "a2t", "both"])
+@each_direction
 def test_all_on_is_the_probabilities_of_svr_and_all_off_or_no_radius_infonce(direction):
     audio, text = pairs(6)
     tau = torch.tensor(0.1, dtype=DOUBLE)

@@ -4,13 +4,12 @@ from contextlib import contextmanager
 
 import pytest
 import torch
-from embeddings import pairs
+from embeddings import DOUBLE, each_direction, pairs, same_with_gradients
 from hypothesis import given, settings, strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from pullpush.losses import InfoNCE, SigLIP, _tiles, info_nce, plain, siglip, svr
 
-DOUBLE = torch.float64
 LOSSES = {
     "infonce t2a": lambda audio, text, tau, bias: info_nce(audio, text, tau, "t2a"),
     "infonce a2t": lambda audio, text, tau, bias: info_nce(audio, text, tau, "a2t"),
@@ -38,16 +37,10 @@ def tiles_of(block):
 def same(loss, leaves, block, tolerance=1e-12):
     """Value and gradients in tiles and of the whole matrix."""
     whole = loss(*leaves)
-    expected = torch.autograd.grad(whole, [x for x in leaves if x.requires_grad], allow_unused=True)
     with tiles_of(block):
         tiled = loss(*leaves)
         assert "_Tiled" in operations(tiled), "or nothing has been tested"
-        gradients = torch.autograd.grad(tiled, [x for x in leaves if x.requires_grad], allow_unused=True)
-    torch.testing.assert_close(tiled, whole, rtol=tolerance, atol=tolerance)
-    for mine, other in zip(gradients, expected, strict=True):
-        assert (mine is None) == (other is None)
-        if mine is not None:
-            torch.testing.assert_close(mine, other, rtol=tolerance, atol=tolerance)
+        same_with_gradients(tiled, whole, leaves, tolerance)
 
 
 def operations(loss):
@@ -150,7 +143,7 @@ def test_tiles_hold_every_score_once_and_no_more_than_fit(number, n, block):
 
 @pytest.mark.parametrize("include", [True, False])
 @pytest.mark.parametrize("similarity", ["cosine", "dot"])
-@pytest.mark.parametrize("direction", ["t2a", "a2t", "both"])
+@each_direction
 def test_support_vectors_made_tile_by_tile_are_those_made_at_once(direction, similarity, include):
     audio, text, tau, _ = inputs(12)
     with torch.no_grad():

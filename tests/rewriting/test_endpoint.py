@@ -27,12 +27,10 @@ LOUD = [text.upper() for text in TEXTS]
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("PULLPUSH_PROGRESS", "0")
+def home(own_home, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    return tmp_path / "home"
+    return own_home
 
 
 @pytest.fixture

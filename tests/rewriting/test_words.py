@@ -146,9 +146,7 @@ def test_regular_forms(lemma, plural, participle):
     assert (inflected(lemma, "s"), inflected(lemma, "ing"), inflected(lemma, "")) == (plural, participle, lemma)
 
 
-def test_wordnet_is_fetched_as_a_package(folder, tmp_path, monkeypatch):
-    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("PULLPUSH_PROGRESS", "0")
+def test_wordnet_is_fetched_as_a_package(folder, own_home, tmp_path, monkeypatch):
     monkeypatch.setenv(SOURCE, str(tmp_path))
     files = {f"usr/share/wordnet/{path.name}": path.read_bytes() for path in Path(folder).iterdir()}
     debs.write_deb(tmp_path, PACKAGE.name, files, version=PACKAGE.version)

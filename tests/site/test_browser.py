@@ -5,7 +5,6 @@ import threading
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urldefrag, urljoin
@@ -15,6 +14,7 @@ import nbformat
 import pandas as pd
 import pytest
 import torch
+from miniature import ROOT
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from torch.nn.functional import normalize
 
@@ -30,7 +30,6 @@ from pullpush.show.tables import styled
 from pullpush.site import build as building
 
 webdriver = pytest.importorskip("selenium.webdriver")
-ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 DRIVER = shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no Chromium with its driver")

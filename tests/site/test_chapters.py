@@ -3,16 +3,14 @@
 import json
 import os
 import re
-from pathlib import Path
 
 import nbformat
 import pytest
 from jupytext.config import load_jupytext_config
+from miniature import ROOT
 
 from pullpush.errors import DataNotFoundError, UnknownNameError
 from pullpush.site import chapters
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_an_unknown_chapter_gets_the_nearest(tiny):

@@ -7,17 +7,15 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import nbformat
 import pytest
 from click.testing import CliRunner
+from miniature import ROOT
 
 from pullpush.site import build as building
 from pullpush.site.chapters import describe
 from pullpush.site.cli import main
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture

@@ -299,6 +299,3 @@ def test_labels_of_exercises_are_unique():
 @every_page
 def test_the_code_of_solutions_is_in_cells_that_run(page):
     assert not re.search(r"^`{3,}\s*(?:python|py|\{code)", prose(cells_of(page)), re.MULTILINE)
-
-
-# The checks themselves

@@ -2,15 +2,14 @@
 
 import re
 import shutil
-from pathlib import Path
 
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from miniature import ROOT
 
 from pullpush.site.cli import main
 
-ROOT = Path(__file__).resolve().parents[2]
 STEP = re.compile(r"^\*\*\d\. [^*]+\*\*, `([^`]+)`.*?^(`{3,4})\w+\n(.*?)^\2$", flags=re.MULTILINE | re.DOTALL)
 
 

@@ -14,11 +14,11 @@ import re
 import tokenize
 from collections.abc import Iterator
 from io import StringIO
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from miniature import ROOT
 
 from pullpush.data.banks import BANKS
 from pullpush.data.recordings.registry import SETS
@@ -29,7 +29,6 @@ from pullpush.metrics import METRICS
 from pullpush.rewriting import REWRITERS
 from pullpush.site import card_pages, chapters
 
-ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = chapters.chapters(ROOT)
 TABLES = ROOT / "book" / "paper-tables"
 
@@ -230,6 +229,3 @@ def test_no_number_of_a_paper_is_typed(chapter):
         numbers = numbers_of_code(source) if kind == "code" else numbers_of_text(source)
         found += [f"{number} in: {source[:200]!r} …" for number in typed(numbers, values)]
     assert not found, "\n".join(found)
-
-
-# The checks themselves

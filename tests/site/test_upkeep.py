@@ -17,9 +17,8 @@ from pullpush.site.cli import main
 
 
 @pytest.fixture(autouse=True)
-def filled(tmp_path, monkeypatch):
+def filled(own_home, monkeypatch):
     """A cache with a world that nobody opened for ten days, and scores of today."""
-    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
     monkeypatch.setattr("pullpush.site.upkeep.LITTLE", 0)
     world = cache.cached_dir("worlds", "w", lambda folder: np.save(folder / "stops.npy", np.arange(1000)))
     cache.cached_file("scores", "s.npz", _scores)
@@ -27,7 +26,7 @@ def filled(tmp_path, monkeypatch):
         os.utime(path, (time.time() - 10 * DAY,) * 2)
     sums._trusted.clear()
     locks._swept.clear()
-    return tmp_path / "home"
+    return own_home
 
 
 def _scores(path: Path) -> None:

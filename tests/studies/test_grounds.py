@@ -33,12 +33,11 @@ GROUNDS: Mapping[str, Callable[[session.Session], Any]] = {
 
 @pytest.mark.parametrize("profile", ["smoke", "quick"])
 @pytest.mark.parametrize("name", GROUNDS)
-def test_parts_are_components_and_nothing_is_made_to_name_them(name, profile, tmp_path, monkeypatch):
-    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
+def test_parts_are_components_and_nothing_is_made_to_name_them(name, profile, own_home, tmp_path):
     parts = GROUNDS[name](session.start("02-svr", profile=profile, out=tmp_path)).parts
     assert set(parts) <= set(golden.names())
     assert "data/decoding" in parts
-    assert not (tmp_path / "home").exists()
+    assert not own_home.exists()
 
 
 def test_scenes_name_what_their_world_names(home, tmp_path):

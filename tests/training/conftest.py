@@ -10,6 +10,5 @@ from toys import add  # noqa: E402, F401 - a fixture
 
 
 @pytest.fixture(autouse=True)
-def quiet(monkeypatch, tmp_path):
-    monkeypatch.setenv("PULLPUSH_PROGRESS", "0")
-    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
+def quiet(own_home):
+    """Each test has a cache of its own."""

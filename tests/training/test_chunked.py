@@ -232,9 +232,6 @@ def test_chunks_are_the_default_where_many_languages_meet_a_trained_encoder():
     assert chunk_size(Double(), None, sampling="all", clips=3) == 3
 
 
-# ---------------------------------------------------------------- clips
-
-
 class Waves(nn.Module):
     """Clips in float64: frames mixed, dropped out, averaged over each clip's own frames and normalised."""
 

@@ -8,13 +8,6 @@ from torch.nn import functional as F
 
 from pullpush.losses import cacl, kcl, ml_clap
 from pullpush.studies.consistency import bound as study
-from pullpush.studies.consistency.bound import (
-    compare,
-    log_probability,
-    momentum_errors,
-    weight_error_bound,
-    weight_errors,
-)
 from pullpush.studies.consistency.data import language_plan
 
 CLIPS, LANGUAGES, FEATURES, DIM = 8, 3, 4, 3
@@ -70,21 +63,21 @@ def test_plans_take_what_their_sampling_says():
 
 def test_log_probability_averages_to_kcl():
     audio, texts = embed(START, torch.arange(CLIPS))
-    assert log_probability(audio, texts, TAU).mean().item() == pytest.approx(-kcl(audio, texts, TAU).item())
+    assert study.log_probability(audio, texts, TAU).mean().item() == pytest.approx(-kcl(audio, texts, TAU).item())
 
 
 def test_the_bound_equals_its_sum_by_hand():
     # a = 2, D = 0.5, η = 0.1, g = 3, 5, 7: 8·1 + 0.05·(7 + 2·5 + 4·3)
     g_max = torch.tensor([3.0, 5.0, 7.0])
     constants = {"growth": 2.0, "distribution_error": 0.5, "rate": 0.1}
-    assert weight_error_bound(1.0, g_max, **constants) == pytest.approx(8 + 0.05 * 29)
-    assert weight_error_bound(1.0, g_max, **constants, first=1) == pytest.approx(8 + 0.05 * 22)
-    assert weight_error_bound(0.0, g_max, growth=1e300, distribution_error=0.0, rate=0.1) == 0
+    assert study.weight_error_bound(1.0, g_max, **constants) == pytest.approx(8 + 0.05 * 29)
+    assert study.weight_error_bound(1.0, g_max, **constants, first=1) == pytest.approx(8 + 0.05 * 22)
+    assert study.weight_error_bound(0.0, g_max, growth=1e300, distribution_error=0.0, rate=0.1) == 0
 
 
 def test_both_runs_are_those_of_torch_on_kcl_and_on_ml_clap():
     steps = plan("random")
-    rows = weight_errors(embed, START, steps, rate=0.05, tau=TAU, sampled_loss=True)
+    rows = study.weight_errors(embed, START, steps, rate=0.05, tau=TAU, sampled_loss=True)
     flat = [step for epoch in steps for step in epoch]
     full, sampled = (train(lambda w: torch.optim.SGD(w, lr=0.05), loss, flat) for loss in (kcl_of, ml_clap_of))
     left = [float((full[last][0] - sampled[last][0]).norm()) for last in range(1, len(flat), 2)]
@@ -93,9 +86,9 @@ def test_both_runs_are_those_of_torch_on_kcl_and_on_ml_clap():
 
 def test_quantities_of_one_step_equal_a_loop_over_pairs():
     (step,), *_ = plan("pair", batch_size=CLIPS)
-    (row,) = weight_errors(embed, START, [[step]], rate=0.05, tau=TAU)
+    (row,) = study.weight_errors(embed, START, [[step]], rate=0.05, tau=TAU)
     weights, gradients = START.clone().requires_grad_(), []
-    log_p = log_probability(*embed(weights, step.items), TAU)
+    log_p = study.log_probability(*embed(weights, step.items), TAU)
     p, q, difference = 1 / (CLIPS * LANGUAGES), 1 / (2 * CLIPS), torch.zeros_like(START)
     error = 0.0
     for i in range(CLIPS):
@@ -119,7 +112,7 @@ def test_quantities_of_one_step_equal_a_loop_over_pairs():
     seed=st.integers(0, 1000),
 )
 def test_the_appendix_bound_holds_and_each_looser_form_is_looser(sampling, rate, seed):
-    for row in weight_errors(embed, START, plan(sampling, seed=seed), rate=rate, tau=TAU):
+    for row in study.weight_errors(embed, START, plan(sampling, seed=seed), rate=rate, tau=TAU):
         assert 0 < row.left <= row.stepwise * (1 + 1e-9)
         assert row.stepwise <= row.right * (1 + 1e-9)
         assert row.right <= row.expanded * (1 + 1e-9)
@@ -127,20 +120,20 @@ def test_the_appendix_bound_holds_and_each_looser_form_is_looser(sampling, rate,
 
 
 def test_eq_6_of_the_main_text_fails_with_one_step_an_epoch():
-    row = weight_errors(embed, START, plan("random", batch_size=CLIPS), rate=0.05, tau=TAU)[0]
+    row = study.weight_errors(embed, START, plan("random", batch_size=CLIPS), rate=0.05, tau=TAU)[0]
     assert row.main_text == 0 < row.left
 
 
 @pytest.mark.parametrize("sampled_loss", [False, True])
 def test_all_languages_leave_no_error(sampled_loss):
-    for row in weight_errors(embed, START, plan("all"), rate=0.05, tau=TAU, sampled_loss=sampled_loss):
+    for row in study.weight_errors(embed, START, plan("all"), rate=0.05, tau=TAU, sampled_loss=sampled_loss):
         assert row.left == row.right == row.distribution_error == 0
         assert row.g_max > 0
 
 
 def test_a_larger_slope_than_the_secant_bounds_more_loosely_and_changes_no_run():
     steps = plan("random", epochs=2)
-    given = {kind: weight_errors(embed, START, steps, rate=0.05, tau=TAU, lipschitz=kind) for kind in (None, 1e3)}
+    given = {kind: study.weight_errors(embed, START, steps, rate=0.05, tau=TAU, lipschitz=kind) for kind in (None, 1e3)}
     for secant, number in zip(*given.values(), strict=True):
         assert secant.left == number.left
         assert secant.right < number.right
@@ -156,35 +149,35 @@ def test_the_secant_is_the_change_of_each_pairs_gradient_over_the_distance_of_th
             ends = []
             for point in (START, there):
                 weights = point.clone().requires_grad_()
-                log_p = log_probability(*embed(weights, step.items), TAU)
+                log_p = study.log_probability(*embed(weights, step.items), TAU)
                 ends.append(torch.autograd.grad(log_p[i, k], weights)[0])
             weight = float(step.taken[i, k]) / (2 * CLIPS)
             slope += weight * float((ends[1] - ends[0]).norm() / (there - START).norm())
-    assert compare(embed, START, there, step, tau=TAU).slope == pytest.approx(slope)
+    assert study.compare(embed, START, there, step, tau=TAU).slope == pytest.approx(slope)
 
 
 def test_momenta_are_those_of_torch_and_the_bound_holds():
     steps = plan("random")
     flat = [step for epoch in steps for step in epoch]
-    rows = momentum_errors(embed, START, steps, rate=0.02, tau=TAU, sampled_loss=True)
+    rows = study.momentum_errors(embed, START, steps, rate=0.02, tau=TAU, sampled_loss=True)
     full, sampled = (train(lambda w: torch.optim.Adam(w, lr=0.02), loss, flat) for loss in (kcl_of, ml_clap_of))
     for row, of_full, of_sampled in zip(rows, full, sampled, strict=True):
         assert row.weights == pytest.approx(float((of_full[0] - of_sampled[0]).norm()), rel=1e-6)
         assert row.left == pytest.approx(float((of_full[1] - of_sampled[1]).norm()), rel=1e-6)
-    for row in momentum_errors(embed, START, steps, rate=0.02, tau=TAU):
+    for row in study.momentum_errors(embed, START, steps, rate=0.02, tau=TAU):
         assert row.left <= row.right * (1 + 1e-9)
 
 
 def test_eq_28_as_it_ends_fails_when_the_sampling_stops():
     """The old difference of the momenta is still there; ‖w − w'‖, which stands in its place, can be far smaller."""
     steps = [*plan("random", epochs=1), *plan("all", epochs=1)]
-    row = momentum_errors(embed, START, steps, rate=1e-4, tau=TAU)[2]
+    row = study.momentum_errors(embed, START, steps, rate=1e-4, tau=TAU)[2]
     assert row.printed < row.left <= row.right * (1 + 1e-9)
 
 
 def test_with_pairs_of_texts_the_sampled_run_climbs_the_whole_of_cacl():
     (step,) = plan("pair", epochs=1, batch_size=CLIPS)[0]
-    seen = compare(embed, START, START, step, tau=TAU, sampled_loss=True, text_share=1 / 3)
+    seen = study.compare(embed, START, START, step, tau=TAU, sampled_loss=True, text_share=1 / 3)
     weights = START.clone().requires_grad_()
     audio, texts = embed(weights, step.items)
     cacl(audio, texts[:, 0], texts[:, 1:][step.taken[:, 1:]], TAU).backward()

@@ -12,19 +12,7 @@ from pullpush.errors import UnknownNameError
 from pullpush.lab import compute, material as materials, session
 from pullpush.lab.experiments import Experiment, Trial
 from pullpush.lab.material import SCENES
-from pullpush.studies.consistency.data import (
-    ML_CLAP,
-    NOTHING,
-    TESTED,
-    WORDS,
-    Grounds,
-    LanguagesError,
-    check_captions,
-    labels_as_stamps,
-    languages_of,
-    several,
-    take,
-)
+from pullpush.studies.consistency import data
 from pullpush.studies.consistency.results import event_captions
 
 
@@ -40,26 +28,26 @@ def write(folder, *codes):
 
 
 def test_the_books_scenes_are_told_in_all_eight():
-    assert languages_of(material(SCENES)) == LANGUAGES
+    assert data.languages_of(material(SCENES)) == LANGUAGES
 
 
 def test_a_folder_has_the_languages_of_its_tables(tmp_path):
     write(tmp_path, "deu", "fra", "xxx")
-    assert languages_of(material(f"folder:{tmp_path}")) == ("eng", "fra", "deu")
+    assert data.languages_of(material(f"folder:{tmp_path}")) == ("eng", "fra", "deu")
 
 
 def test_a_folder_that_is_not_there_is_no_matter_of_languages(tmp_path):
-    assert languages_of(material(f"folder:{tmp_path / 'none'}")) == LANGUAGES
+    assert data.languages_of(material(f"folder:{tmp_path / 'none'}")) == LANGUAGES
 
 
 def test_english_alone_is_refused_with_what_to_give(tmp_path):
-    with pytest.raises(LanguagesError, match=r"in eng alone.*captions\.fra\.csv"):
-        languages_of(material(f"folder:{tmp_path}"))
+    with pytest.raises(data.LanguagesError, match=r"in eng alone.*captions\.fra\.csv"):
+        data.languages_of(material(f"folder:{tmp_path}"))
     tone(tmp_path / "engine" / "1.wav", 1)
-    with pytest.raises(LanguagesError, match=r"scenes of folder:.*in eng alone"):
-        languages_of(material(SCENES, f"folder:{tmp_path}"))
-    with pytest.raises(LanguagesError, match="none of the eight"):
-        several("Mine", [])
+    with pytest.raises(data.LanguagesError, match=r"scenes of folder:.*in eng alone"):
+        data.languages_of(material(SCENES, f"folder:{tmp_path}"))
+    with pytest.raises(data.LanguagesError, match="none of the eight"):
+        data.several("Mine", [])
 
 
 def told(**languages):
@@ -67,20 +55,22 @@ def told(**languages):
 
 
 def test_clips_need_as_many_captions_in_each_language():
-    check_captions(told(eng=[["a"], ["b"]], fra=[["c"], ["d"]]), ("eng", "fra"))
-    with pytest.raises(LanguagesError, match="eng 1, fra 0–1"):
-        check_captions(told(eng=[["a"], ["b"]], fra=[["c"], []]), ("eng", "fra"))
+    data.check_captions(told(eng=[["a"], ["b"]], fra=[["c"], ["d"]]), ("eng", "fra"))
+    with pytest.raises(data.LanguagesError, match="eng 1, fra 0–1"):
+        data.check_captions(told(eng=[["a"], ["b"]], fra=[["c"], []]), ("eng", "fra"))
 
 
 @pytest.fixture
 def ground(home, tmp_path):
     book = session.start("03-consistency-lab", profile="smoke", out=tmp_path)
-    return Grounds(materials.of(book, "scenes"))
+    return data.Grounds(materials.of(book, "scenes"))
 
 
 def test_all_runs_of_a_seed_go_on_from_its_long_run(ground):
     trials = [
-        Trial(name, name, {}, {"start": start}, start) for start in (ML_CLAP, NOTHING) for name in ("ml-clap", "kcl")
+        Trial(name, name, {}, {"start": start}, start)
+        for start in (data.ML_CLAP, data.NOTHING)
+        for name in ("ml-clap", "kcl")
     ]
     experiment = Experiment("starts", tuple(trials), (0, 1))
     cells = compute.plans_of(ground, experiment)
@@ -88,10 +78,10 @@ def test_all_runs_of_a_seed_go_on_from_its_long_run(ground):
     assert len(first) == len(experiment.seeds)
     bases = {plan.path: plan for plan in first}
     for (trial, seed), plan in cells.items():
-        if trial.where["start"] == NOTHING:
+        if trial.where["start"] == data.NOTHING:
             assert plan.base is None
         else:
-            assert plan.base == ground.first_run(ML_CLAP, seed).path
+            assert plan.base == ground.first_run(data.ML_CLAP, seed).path
             assert bases[plan.base].seed not in experiment.seeds
             assert bases[plan.base].recipe.name == "ml-clap"
             assert bases[plan.base].world is plan.world
@@ -99,7 +89,7 @@ def test_all_runs_of_a_seed_go_on_from_its_long_run(ground):
 
 
 def test_galleries_of_a_stage_begin_with_its_own_clips(ground):
-    plain, wide = ground.view(NOTHING).data.test, ground.view(TESTED).tests
+    plain, wide = ground.view(data.NOTHING).data.test, ground.view(data.TESTED).tests
     assert len(wide) == ground.material.galleries
     assert [clips.captions("deu") for clips in (plain, wide[0].test)] == [plain.captions("deu")] * 2
     assert torch.equal(wide[0].test.audio([0, 1])[0], plain.audio([0, 1])[0])
@@ -118,24 +108,24 @@ def test_captions_of_a_stage_are_translations_on_the_materials_own_features(grou
 
 
 def test_a_text_encoder_that_is_trained_goes_on_from_one_that_was(ground):
-    experiment = Experiment.of("text-side", {"kcl": ("kcl", {})}, seeds=(0,), data=WORDS)
+    experiment = Experiment.of("text-side", {"kcl": ("kcl", {})}, seeds=(0,), data=data.WORDS)
     plans = compute.plans_of(ground, experiment).values()
     assert {plan.recipe.text for plan in plans} == {"words"}
-    first = ground.first_run(WORDS, 0)
+    first = ground.first_run(data.WORDS, 0)
     assert first.recipe.encoder_options == next(iter(plans)).recipe.encoder_options
     assert {plan.base for plan in plans} == {first.path}
 
 
 def test_a_bank_without_stamps_lends_its_labels(world):
     events = world.bank.events
-    own = event_captions(labels_as_stamps(events), events, "fra")
+    own = event_captions(data.labels_as_stamps(events), events, "fra")
     assert own["text"].to_dict() == {number: event.phrases["fra"].label for number, event in enumerate(events)}
 
 
 def test_what_is_taken_is_what_the_scheme_takes():
     generator = torch.Generator().manual_seed(0)
-    random = take(50, 4, "random", generator)
-    pair = take(50, 4, "pair", generator)
+    random = data.take(50, 4, "random", generator)
+    pair = data.take(50, 4, "pair", generator)
     assert (random.sum(1) == 1).all()
     assert random.any(0).all()
     assert (pair.sum(1) == 2).all()

@@ -9,19 +9,7 @@ import torch
 from pullpush.lab import compute, session
 from pullpush.lab.experiments import Experiment
 from pullpush.lab.material import WIDE
-from pullpush.studies.distill import experiments
-from pullpush.studies.distill.data import (
-    BATCH,
-    BOTH,
-    CONTROL,
-    FIRST,
-    SMOOTHED,
-    SOFT,
-    TAU,
-    TOPICS,
-    Context,
-    LessonContext,
-)
+from pullpush.studies.distill import data, experiments
 from pullpush.studies.distill.labels import Blind, Dealt
 from pullpush.studies.distill.stages import ENCODERS, LAST, SYSTEMS, Stage
 from pullpush.studies.taught import Run, Truth
@@ -31,12 +19,12 @@ from pullpush.training.recipes import recipe
 @pytest.fixture(scope="module")
 def ground(home, tmp_path_factory):
     book = session.start("06-distill-cluster-lab", profile="smoke", out=tmp_path_factory.mktemp("out"))
-    return Context(replace(book, settings=replace(book.settings, points=None)))
+    return data.Context(replace(book, settings=replace(book.settings, points=None)))
 
 
 @pytest.fixture(scope="module")
 def lesson(home, tmp_path_factory):
-    return LessonContext(session.start("06-distill-cluster", profile="smoke", out=tmp_path_factory.mktemp("out")))
+    return data.LessonContext(session.start("06-distill-cluster", profile="smoke", out=tmp_path_factory.mktemp("out")))
 
 
 def one(ground, name, stage, seed=0):
@@ -91,11 +79,11 @@ def test_recipes_have_the_weights_and_temperature_of_the_paper(ground):
             "3": {"infonce": 1.0, "distillation": 1.0},
             "5": {"infonce": 1.0, "distillation": 1.0, "clusters": 0.05},
         }[name]
-        assert made.terms[0].settings["tau"] == TAU == 0.05
+        assert made.terms[0].settings["tau"] == data.TAU == 0.05
         assert made.lr == stage.rate
         if name == "5":
-            assert dict(made.terms[2].options) == {"topics": TOPICS, "dim": made.dim}
-        assert made.batch_size <= BATCH
+            assert dict(made.terms[2].options) == {"topics": data.TOPICS, "dim": made.dim}
+        assert made.batch_size <= data.BATCH
 
 
 def test_every_stage_comes_after_what_it_starts_from_and_learns_from(ground):
@@ -166,7 +154,7 @@ def test_galleries_hold_other_clips_and_each_is_retrieved_from_by_itself(ground)
 
 
 def test_the_lesson_goes_on_from_its_first_stage_and_learns_from_all_three(lesson):
-    (trial,) = (each for each in lesson.trials() if each.system == BOTH)
+    (trial,) = (each for each in lesson.trials() if each.system == data.BOTH)
     cells = compute.plans_of(lesson, Experiment("one", (trial,), (0,), evaluations=("annotations",)))
     (plan,) = cells.values()
     assert plan.base == lesson.plan(Stage("pretrain"), 0).path
@@ -179,11 +167,11 @@ def test_the_lesson_goes_on_from_its_first_stage_and_learns_from_all_three(lesso
 def test_the_lesson_s_systems_differ_in_one_thing_each(lesson):
     recipes = {trial.system: trial.recipe for trial in lesson.trials()}
     assert recipes == {
-        FIRST: "infonce",
-        CONTROL: "infonce",
-        SMOOTHED: "infonce+label-smoothing",
-        SOFT: "infonce+distillation",
-        BOTH: "infonce+distillation+clusters",
+        data.FIRST: "infonce",
+        data.CONTROL: "infonce",
+        data.SMOOTHED: "infonce+label-smoothing",
+        data.SOFT: "infonce+distillation",
+        data.BOTH: "infonce+distillation+clusters",
     }
-    control = next(trial for trial in lesson.trials() if trial.system == CONTROL)
+    control = next(trial for trial in lesson.trials() if trial.system == data.CONTROL)
     assert lesson.view(control.data).taught is None

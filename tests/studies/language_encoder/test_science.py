@@ -25,8 +25,7 @@ def test_shares_are_of_the_commonest_words_and_the_slope_is_zipf_s_exponent():
     assert statistics(texts)["slope"] == pytest.approx(-1, abs=0.001)
 
 
-def test_published_captions_are_read_where_they_are(tmp_path, monkeypatch):
-    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
+def test_published_captions_are_read_where_they_are(own_home, tmp_path, monkeypatch):
     monkeypatch.setenv(registry.DATA, str(tmp_path / "data"))
     assert published_captions() == {}
     (tmp_path / "home" / "captions").mkdir(parents=True)

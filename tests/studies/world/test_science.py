@@ -75,9 +75,6 @@ def test_encoders_are_held_side_by_side_and_described_by_their_cards(held_out, t
     assert all(AUDIO[name].weights for name in science.PUBLISHED)
 
 
-# Scene graphs and words
-
-
 def test_captions_of_real_sets_are_counted_beside_the_scenes(world, monkeypatch):
     assert list(science.caption_words(world)) == ["scenes"]
     monkeypatch.setattr(science, "published_captions", lambda: {"clotho": ["A dog barks", "A dog howls", "A cat"]})
