@@ -103,6 +103,13 @@ def test_siglip_of_float16_does_not_overflow():
     assert torch.equal(found, losses.siglip(audio.float(), text.float()))
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("loss", [losses.info_nce, losses.simcse, lambda a, t: losses.nli(a, t, t.flip(0))])
+def test_functions_give_single_precision_of_half(loss, dtype):
+    audio, text = pairs(6, 8, dtype)
+    assert torch.equal(loss(audio, text), loss(audio.float(), text.float()))
+
+
 def test_a_loss_beyond_float16_is_given_in_float32():
     audio, text = pairs(4096, 8, torch.float16)
     found = losses.cross_cyclic(audio, text)

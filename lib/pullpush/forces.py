@@ -3,8 +3,7 @@
 The gradient of the text-to-audio InfoNCE loss with respect to a text embedding t⁺ is a sum of two forces
 (Eq. 4): the pull of its positive audio a⁺ and the push of the negatives. The push splits along
 û = (a⁺ − t⁺)/‖a⁺ − t⁺‖ into a parallel and a perpendicular part; the perpendicular one makes the path drift.
-All forces here are written as in the paper, as parts of the *gradient*; the step goes the opposite way. They are
-computed outside autocast, in float32 where embeddings come in half precision.
+Forces are written as in the paper, as parts of the *gradient*, in float32 at least; the step goes the opposite way.
 """
 
 from collections.abc import Callable
@@ -124,6 +123,7 @@ def drift(update: Tensor, pull: Tensor) -> Tensor:
     return cosine.clamp(-1, 1)
 
 
+@in_single
 def tangent(vector: Tensor, at: Tensor) -> Tensor:
     """The part of `vector` along the unit sphere at unit vectors `at`; both `(N, d)`, or `(N, K, d)` at `(N, 1, d)`.
 

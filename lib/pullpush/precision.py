@@ -89,8 +89,7 @@ def in_single(function: Callable[P, T]) -> Callable[P, T]:
         tensors = [x for x in (*given, *named.values()) if isinstance(x, Tensor)]
         casts = any(torch.amp.is_autocast_available(x.device.type) for x in tensors[:1])
         with no_autocast(tensors[0]) if casts else nullcontext():
-            singles = {name: single(x) for name, x in named.items()}
-            return function(*map(single, given), **singles)  # pyrefly: ignore[invalid-param-spec]
+            return function(*map(single, given), **{k: single(x) for k, x in named.items()})  # pyrefly: ignore
 
     return wide
 

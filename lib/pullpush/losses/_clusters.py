@@ -23,8 +23,7 @@ def clusters(audio_logits: Tensor, text_logits: Tensor, labels: Tensor) -> Tenso
         labels: `(N,)` int64, the topic of each clip's caption; −1: none, which is left out.
 
     Returns:
-        0-d tensor, float32 at least, each half the mean over the clips that have a topic. Zero, with zero
-        gradient, where none has.
+        0-d tensor, float32 at least, each half the mean over clips with a topic. Zero, with its gradient, for none.
 
     Raises:
         ValueError: wrong shapes, or a label that is no topic.
@@ -47,7 +46,7 @@ def clusters(audio_logits: Tensor, text_logits: Tensor, labels: Tensor) -> Tenso
         count = (labels != NONE).sum().clamp(min=1)
         sums = [F.cross_entropy(logits, labels, ignore_index=NONE, reduction="sum") for logits in both]
         loss = torch.stack(sums).sum() / count
-    return loss.to(audio_logits.dtype)
+    return loss
 
 
 class ClusterHeads(Loss):

@@ -26,8 +26,7 @@ def nli(anchor: Tensor, entailment: Tensor, contradiction: Tensor, tau: float | 
         tau: temperature, a positive number or a 0-d tensor; 0.05 in both papers.
 
     Returns:
-        0-d tensor, float32 at least. For N = 1 the contradiction is the
-        only negative: log(1 + exp((⟨a, c⟩ − ⟨a, e⟩)/τ)).
+        0-d, float32 at least. For N = 1 the contradiction is the only negative: log(1 + exp((⟨a, c⟩ − ⟨a, e⟩)/τ)).
 
     Raises:
         ValueError: wrong shapes, or a temperature that is not positive.
@@ -41,7 +40,7 @@ def nli(anchor: Tensor, entailment: Tensor, contradiction: Tensor, tau: float | 
     with checked(anchor=anchor, entailment=entailment, contradiction=contradiction) as (first, *second):
         logits = first @ torch.cat(second).T / tau  # (N, 2N): entailments, then contradictions
         loss = F.cross_entropy(logits, torch.arange(len(logits), device=logits.device))
-    return loss.to(anchor.dtype)
+    return loss
 
 
 class NLI(Tempered):

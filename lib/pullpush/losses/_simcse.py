@@ -49,7 +49,7 @@ def simcse(view1: Tensor, view2: Tensor, tau: float | Tensor = 0.05, *, text_ids
             same = (text_ids[:, None] == text_ids).fill_diagonal_(False)
             logits = logits.masked_fill(same, -torch.inf)
         loss = F.cross_entropy(logits, torch.arange(len(logits), device=logits.device))
-    return loss.to(view1.dtype)
+    return loss
 
 
 class SimCSE(Tempered):

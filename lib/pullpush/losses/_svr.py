@@ -99,8 +99,7 @@ def svr(
         positive_in_denominator: whether the positive is one of the candidates.
 
     Returns:
-        0-d tensor, mean over N and G, float32 at least,
-        also under autocast. Zero for N = 1 in either reading, where there is nothing to push away from.
+        0-d tensor, mean over N and G, float32 at least. Zero for N = 1, where there is nothing to push away from.
 
     Raises:
         ValueError: wrong shapes, a radius that is not finite or of another shape, a temperature that is not positive,

@@ -15,7 +15,6 @@ from inspect import Parameter, signature
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-import torch
 from torch import Tensor, nn
 
 from pullpush.catalogue import Card
@@ -162,9 +161,9 @@ class Loss(nn.Module):
         tensors = {name: tensor for name, tensor in tensors.items() if tensor is not None}
         with checked(groups=self.languages == "groups", **tensors) as wide:
             found = super().__call__(**dict(zip(tensors, wide, strict=True)))
-        if not isinstance(found, Output) or not torch.is_tensor(found.value) or found.value.ndim:
+        if not isinstance(found, Output) or not isinstance(found.value, Tensor) or found.value.ndim:
             value = found.value if isinstance(found, Output) else found
-            kind = f"a tensor of shape {tuple(value.shape)}" if torch.is_tensor(value) else kind_of(value)
+            kind = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else kind_of(value)
             raise TypeError(f"{type(self).__name__}.forward gave {kind}: return Output(value), a tensor without axes")
         return found
 

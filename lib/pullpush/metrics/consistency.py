@@ -14,10 +14,12 @@ from torch.nn import functional as F
 from pullpush.checks import check_alike, check_embeddings, check_numbers_of, check_one_dtype, check_shapes
 from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values, by_language
 from pullpush.metrics.inference import gap_pseudo_values, pseudo_values
+from pullpush.precision import in_single
 
 Direction = Literal["t2a", "a2t"]
 
 
+@in_single
 def gap(english: Tensor, other: Tensor) -> Tensor:
     """Distance between the centroids of two languages (ATRI Eq. 14).
 
@@ -39,6 +41,7 @@ def gap(english: Tensor, other: Tensor) -> Tensor:
     return _differences(english, other).mean(dim=0).norm(dim=-1)
 
 
+@in_single
 def distance(english: Tensor, other: Tensor) -> Tensor:
     """Mean distance between each text and its translation (ATRI Eq. 15).
 
@@ -58,6 +61,7 @@ def distance(english: Tensor, other: Tensor) -> Tensor:
     return _differences(english, other).norm(dim=-1).mean(dim=0)
 
 
+@in_single
 def language_ranks(audio: Tensor, texts: Tensor, *, direction: Direction = "t2a", clip: Tensor | None = None) -> Tensor:
     """Rank of the right item for each text in each language, from 1, ties against the system.
 
@@ -136,6 +140,7 @@ def mean_rank_variance(ranks: Tensor) -> Tensor:
     return rank_variance(ranks).mean()
 
 
+@in_single
 def angle(one: Tensor, other: Tensor) -> Tensor:
     """Angle between vectors along the last dimension, in degrees in [0, 180]; NaN where one of them is zero.
 
@@ -149,6 +154,7 @@ def angle(one: Tensor, other: Tensor) -> Tensor:
     return torch.rad2deg(2 * torch.atan2((u - v).norm(dim=-1), (u + v).norm(dim=-1)))
 
 
+@in_single
 def direction_error(audio: Tensor, texts: Tensor, taken: Tensor) -> Tensor:
     """Modality alignment direction error (ATRI §3.2, Figure 2), in degrees.
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from pullpush.checks import check_embeddings
 from pullpush.metrics._retrieval import KS, by_clip
+from pullpush.precision import in_single
 
 Scores = dict[str, float]
 CUT = 10  # of mean average precision, in all of them
@@ -111,6 +112,7 @@ PROTOCOLS: Mapping[str, Callable[[Tensor, Tensor], Scores]] = {
 }
 
 
+@in_single
 def scored(audio: Tensor, text: Tensor) -> dict[str, Scores]:
     """One embedding by every protocol: title → "T2A R@1" … "A2T mAP@10", fractions; what it has not is left out.
 

@@ -130,8 +130,7 @@ def _reduced(embeddings: NDArray[np.float32], how: Density, seed: int) -> NDArra
 
     given, options = embeddings, umap_options(len(embeddings), how, seed)
     if options["metric"] == "precomputed":
-        given = pairwise_special_metric(embeddings, metric=how.metric).astype(np.float32)
-        given = given.clip(min=0)  # on some processors captions that are alike come out just below
+        given = pairwise_special_metric(embeddings, metric=how.metric).astype(np.float32).clip(min=0)  # −1e-8 on Intel
     with warnings.catch_warnings(action="ignore"):
         # UMAP tells that a seed takes one thread, which is what we ask for, and what it cannot do with distances.
         found = UMAP(**options).fit_transform(given)

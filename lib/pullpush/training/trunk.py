@@ -161,7 +161,7 @@ def as_trunk(base: Trunk | str | os.PathLike[str]) -> Trunk:
 
 def local_weights(options: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """The options whose value is a folder of a model's files on this disk, or a file → file name → hash of the file;
-    and of weights that travel with the library."""
+    and of weights that lie in the repository."""
     travelling = {
         name: {value: PRETRAINED[value]}
         for name, value in options.items()
