@@ -36,7 +36,7 @@ def check_shapes(*, groups: bool = False, **tensors: Tensor) -> None:
     """
     for name, tensor in tensors.items():
         wanted = TYPES.get(name)
-        kind = tensor.dtype if torch.is_tensor(tensor) else kind_of(tensor)
+        kind = _type_of(tensor)
         if wanted is None and not (torch.is_tensor(tensor) and tensor.is_floating_point()):
             raise TypeError(f"{name} must be a floating-point tensor of shape {_shape(axes_of(name))}, got {kind}")
         if wanted is not None and kind != wanted:
@@ -169,8 +169,7 @@ def check_floats(**tensors: Any) -> None:
     """Require floating-point tensors."""
     for name, tensor in tensors.items():
         if not torch.is_tensor(tensor) or not tensor.is_floating_point():
-            kind = tensor.dtype if torch.is_tensor(tensor) else kind_of(tensor)
-            raise TypeError(f"{name} must be a floating-point tensor, got {kind}")
+            raise TypeError(f"{name} must be a floating-point tensor, got {_type_of(tensor)}")
         _check_dense(name, tensor)
 
 
@@ -208,8 +207,7 @@ def check_alike(axes: int = 1, **tensors: Any) -> None:
 def check_numbers_of(name: str, values: Any, rows: int, below: int) -> None:
     """Require `(rows,)` whole numbers from 0 to `below` − 1: labels, rows of candidates, clips."""
     if not torch.is_tensor(values) or values.is_floating_point() or values.dtype == torch.bool:
-        kind = values.dtype if torch.is_tensor(values) else kind_of(values)
-        raise TypeError(f"{name} must be a tensor of whole numbers, got {kind}")
+        raise TypeError(f"{name} must be a tensor of whole numbers, got {_type_of(values)}")
     if values.shape != (rows,):
         raise ValueError(f"{name} must have shape ({rows},), one for each row, got {tuple(values.shape)}")
     low, high = (int(values.min()), int(values.max())) if rows else (0, 0)
@@ -219,10 +217,9 @@ def check_numbers_of(name: str, values: Any, rows: int, below: int) -> None:
 
 def check_relevance(relevance: Any) -> None:
     """Require relevance that is boolean, or finite numbers from 0 on."""
-    kind = relevance.dtype if torch.is_tensor(relevance) else kind_of(relevance)
-    if not isinstance(kind, torch.dtype) or not (kind == torch.bool or kind.is_floating_point):
-        raise TypeError(f"relevance must be a boolean or floating-point tensor, got {kind}")
-    if kind == torch.bool:
+    if not torch.is_tensor(relevance) or not (relevance.dtype == torch.bool or relevance.is_floating_point()):
+        raise TypeError(f"relevance must be a boolean or floating-point tensor, got {_type_of(relevance)}")
+    if relevance.dtype == torch.bool:
         return
     if not relevance.isfinite().all() or (relevance < 0).any():
         worst = relevance[~(relevance.isfinite() & (relevance >= 0))][0].item()
@@ -246,6 +243,10 @@ def check_choice(name: str, value: str, choices: Iterable[str]) -> None:
 
 def _shape(axes: tuple[str, ...]) -> str:
     return f"({', '.join(axes)}{',' * (len(axes) == 1)})"
+
+
+def _type_of(value: Any) -> torch.dtype | str:
+    return value.dtype if torch.is_tensor(value) else kind_of(value)
 
 
 def kind_of(value: Any) -> str:

@@ -4,7 +4,7 @@ near vectors do not bear bfloat16; and gradients other than those of a value.
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -69,9 +69,16 @@ def widen(*tensors: Tensor) -> tuple[Tensor, ...]:
     return tuple(x.to(dtype) if x.is_floating_point() else x for x in tensors)
 
 
-def no_autocast(tensor: Tensor) -> torch.autocast:
-    """A context in which autocast is off on the device of a tensor."""
+def no_autocast(tensor: Tensor | None) -> AbstractContextManager[Any]:
+    """A context in which autocast is off on the device of a tensor, where there is one that has autocast."""
+    if tensor is None or not torch.amp.is_autocast_available(tensor.device.type):
+        return nullcontext()
     return torch.autocast(tensor.device.type, enabled=False)
+
+
+def single(x: Any) -> Any:
+    """A floating-point tensor in float32 at least; what is none as it is."""
+    return x.to(torch.promote_types(x.dtype, torch.float32)) if isinstance(x, Tensor) and x.is_floating_point() else x
 
 
 def in_single(function: Callable[P, T]) -> Callable[P, T]:
@@ -81,15 +88,12 @@ def in_single(function: Callable[P, T]) -> Callable[P, T]:
     tensor([[2.]])
     """
 
-    def single(x: Any) -> Any:
-        return x.float() if torch.is_tensor(x) and x.dtype in (torch.bfloat16, torch.float16) else x
-
     @wraps(function)
     def wide(*given: P.args, **named: P.kwargs) -> T:
-        tensors = [x for x in (*given, *named.values()) if isinstance(x, Tensor)]
-        casts = any(torch.amp.is_autocast_available(x.device.type) for x in tensors[:1])
-        with no_autocast(tensors[0]) if casts else nullcontext():
-            return function(*map(single, given), **{k: single(x) for k, x in named.items()})  # pyrefly: ignore
+        first = next((x for x in (*given, *named.values()) if isinstance(x, Tensor)), None)
+        with no_autocast(first):
+            of_names = {name: single(x) for name, x in named.items()}
+            return function(*map(single, given), **of_names)  # pyrefly: ignore[invalid-param-spec]
 
     return wide
 

@@ -9,10 +9,9 @@ versions = importlib.import_module("pullpush.golden.versions")  # the package ha
 
 
 @pytest.fixture(autouse=True)
-def anew(monkeypatch, tmp_path):
+def anew(monkeypatch, own_home):
     """Versions are asked for anew, and no probe finds a cache."""
     monkeypatch.setattr(versions, "_known", {})
     monkeypatch.setattr(agreed, "_as_in_files", lambda second: False)
-    monkeypatch.setenv("PULLPUSH_HOME", str(tmp_path / "home"))
     yield
-    assert not (tmp_path / "home").exists(), "a probe has touched the cache"
+    assert not own_home.exists(), "a probe has touched the cache"

@@ -3,6 +3,7 @@ matters which one is taken.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -149,15 +150,24 @@ def accuracy_by_language(kind: str, embedded: Embeddings) -> Values:
 
 CHANCE = partial(recall_by_chance, 1)
 NEEDS = ("singles", "labels", "prompts")
-SCORES = (
-    Score("ensemble accuracy", better="higher", chance=CHANCE),
-    Score("mean prompt", better="higher", chance=CHANCE),
-    Score("best prompt", better="higher"),
-    Score("worst prompt", better="higher"),
-    Score("spread of prompts", better="lower"),
-)
 ABOUT = "Accuracy by class in 16 languages, prompts and labels translated; of spoken words in the one that they are in."
 BY_LANGUAGE = tuple(Score(f"accuracy {language}", better="higher", chance=CHANCE) for language in GLAP["sound"])
+PROMPTS = MetricCard(
+    name="prompts",
+    make=partial(accuracy_by_prompts, SOUNDS),
+    title="Zero-shot classification by several prompts",
+    about="Accuracy by class of the mean of 21 prompts, and of single ones, on clips with one event each.",
+    source="On the Language Encoder of Contrastive Cross-modal Models, §A.3, Table 10",
+    citation="language_encoder",
+    needs=NEEDS,
+    scores=(
+        Score("ensemble accuracy", better="higher", chance=CHANCE),
+        Score("mean prompt", better="higher", chance=CHANCE),
+        Score("best prompt", better="higher"),
+        Score("worst prompt", better="higher"),
+        Score("spread of prompts", better="lower"),
+    ),
+)
 CARDS = (
     MetricCard(
         name="zero-shot",
@@ -168,25 +178,14 @@ CARDS = (
         needs=NEEDS,
         scores=(Score("accuracy", better="higher", chance=CHANCE),),
     ),
-    MetricCard(
-        name="prompts",
-        make=partial(accuracy_by_prompts, SOUNDS),
-        title="Zero-shot classification by several prompts",
-        about="Accuracy by class of the mean of 21 prompts, and of single ones, on clips with one event each.",
-        source="On the Language Encoder of Contrastive Cross-modal Models, §A.3, Table 10",
-        citation="language_encoder",
-        needs=NEEDS,
-        scores=SCORES,
-    ),
-    MetricCard(
+    PROMPTS,
+    replace(
+        PROMPTS,
         name="picture-prompts",
         make=partial(accuracy_by_prompts, PICTURES),
         title="Zero-shot classification of pictures by several prompts",
         about="Accuracy by class of the mean of 13 prompts, and of single ones, on pictures of one thing each.",
         source="On the Language Encoder of Contrastive Cross-modal Models, §5.1; Radford et al. 2021",
-        citation="language_encoder",
-        needs=NEEDS,
-        scores=SCORES,
     ),
     *(
         MetricCard(

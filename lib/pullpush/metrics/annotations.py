@@ -24,7 +24,7 @@ BRIEF = ("mAP@10 single", "R@1 single", "mAP@10 multiple", "mAP@16 multiple")
 K = 10  # of nDCG alone
 
 
-def annotated_by_clip(similarity: Tensor, relevance: Tensor) -> dict[str, Tensor]:
+def annotated_by_clip(similarity: Tensor, relevance: Tensor, names: Sequence[str] = ALL) -> dict[str, Tensor]:
     """T2A under both annotations for each of N clips with C captions; see `annotated`.
 
     Under *single* annotation a caption's own clip alone is right, as Clotho comes. Under *multiple* every clip is whose
@@ -35,6 +35,7 @@ def annotated_by_clip(similarity: Tensor, relevance: Tensor) -> dict[str, Tensor
     Args:
         similarity: `(N·C, N)`, captions in rows, clip by clip.
         relevance: `(N, N)` in [0, 1], of the captions of each clip (rows) to each clip; 1 for its own.
+        names: of the scores that are wanted.
 
     Returns:
         "mAP@10 single" … "nDCG@16" → `(N,)` float64 fractions, the mean over the clip's captions.
@@ -59,17 +60,17 @@ def annotated_by_clip(similarity: Tensor, relevance: Tensor) -> dict[str, Tensor
     right = degrees >= FITS
     single = retrieval_per_query(similarity, own, map_at=MAP_AT)
     multiple = retrieval_per_query(similarity, right, map_at=MAP_AT, divisor="relevant")
-    graded = retrieval_per_query(similarity, degrees, (), (16,))
     values = {f"{name} single": single[name] for name in SINGLE}
-    values |= {f"{name} multiple": multiple[name] for name in MULTIPLE} | {DEGREES: graded[DEGREES]}
-    return {name: value.view(clips, -1).mean(dim=1) for name, value in values.items()}
+    values |= {f"{name} multiple": multiple[name] for name in MULTIPLE}
+    values |= retrieval_per_query(similarity, degrees, (), (16,)) if DEGREES in names else {}
+    return {name: values[name].view(clips, -1).mean(dim=1) for name in names}
 
 
 def annotated(names: Sequence[str], embedded: Embeddings) -> Values:
     """These of `annotated_by_clip` of the test clips with all their captions and their relevance."""
     texts = (embedded.texts(language) for language in embedded.languages)
-    columns = (annotated_by_clip(text.flatten(0, 1) @ embedded.audio.T, embedded.relevance) for text in texts)
-    return by_language([{name: column[name] for name in names} for column in columns])
+    similarities = (text.flatten(0, 1) @ embedded.audio.T for text in texts)
+    return by_language([annotated_by_clip(each, embedded.relevance, names) for each in similarities])
 
 
 @in_single

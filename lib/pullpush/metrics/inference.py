@@ -130,8 +130,9 @@ def scored(audio: Any, text: Any, *, ks: Sequence[int] = KS, map_at: Sequence[in
         ValueError, TypeError: see `by_clip`; complex numbers.
     """
     both = {name: torch.as_tensor(x).detach().cpu() for name, x in (("audio", audio), ("text", text))}
-    check_tensors(**{name: x if x.is_complex() else x.double() for name, x in both.items()})
-    pair = [F.normalize(x.double(), dim=-1) for x in both.values()]
+    both = {name: x if x.is_complex() else x.double() for name, x in both.items()}
+    check_tensors(**both)
+    pair = [F.normalize(x, dim=-1) for x in both.values()]
     return {name: difference(x.numpy()[None]) for name, x in by_clip(*pair, ks=ks, map_at=map_at).items()}
 
 

@@ -214,10 +214,7 @@ def keep(chapter: str, experiments: tuple[str, ...], parameter: tuple[tuple[str,
 
 @main.command()
 @click.option("--paper", help="Only of this one: supclap, atri, language_encoder, glap, distill_cluster.")
-@click.option(
-    "--verdict",
-    help="Only what begins so: holds, 'holds, smaller', 'no effect', reversed, 'cannot tell', –.",
-)
+@click.option("--verdict", help="Only what begins so: holds, 'holds, smaller', 'no effect', reversed, 'cannot tell', –")
 @click.option("--published", is_flag=True, help="Of published executions only, to executed/PROFILE.")
 @profile_option
 def claims(paper: str | None, verdict: str | None, published: bool, profile: str) -> None:

@@ -20,6 +20,7 @@ from torch.distributed.nn.functional import all_gather, all_reduce
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from pullpush.errors import TrainingError
+from pullpush.precision import single
 
 # How launchers say how many processes they started.
 SIZES = ("WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
@@ -121,7 +122,7 @@ def normalised(norm: _BatchNorm, x: Tensor, group: dist.ProcessGroup) -> Tensor:
     """`(N, C, …)` → the same, each channel by mean and variance of the rows of all processes; N may differ."""
     norm._check_input_dim(x)
     axes, shape = [0, *range(2, x.dim())], [1, -1] + [1] * (x.dim() - 2)
-    rows = x.to(torch.promote_types(x.dtype, torch.float32))
+    rows = single(x)
     count = all_reduce(rows.new_tensor(x.numel() / x.shape[1]), group=group)
     mean = all_reduce(rows.sum(axes), group=group) / count
     centred = rows - mean.view(shape)

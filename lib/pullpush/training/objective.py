@@ -15,6 +15,7 @@ from pullpush.errors import TrainingError
 from pullpush.losses import TERMS, Loss, Offer, Output, Temperature, apply
 from pullpush.losses.contract import NEEDS
 from pullpush.losses.offer import COLUMNS
+from pullpush.precision import single
 from pullpush.training.chunked import PACKED, chunk_size, embed_unique, in_chunks
 from pullpush.training.distributed import gather, world
 from pullpush.training.recipes import Recipe
@@ -65,7 +66,7 @@ class Objective(nn.Module):
         """
         # Texts first: a second encoding with the same random state then meets the same dropout (see diagnostics).
         text, *parallel = self.embed(batch)
-        audio = gather(_wide(in_chunks(self.model.encode_audio, batch.audio, batch.lengths, self.recipe.audio_chunk)))
+        audio = gather(single(in_chunks(self.model.encode_audio, batch.audio, batch.lengths, self.recipe.audio_chunk)))
         return self.outcome(Offer(audio, text, tuple(parallel), present(batch), **self.further(batch)))
 
     def outcome(self, offer: Offer) -> Outcome:
@@ -88,7 +89,7 @@ class Objective(nn.Module):
         else:
             columns = zip((batch.texts, *batch.parallel), (batch.languages, *batch.parallel_languages), strict=True)
             local = tuple(self.model.encode_text(*column) for column in columns)
-        return tuple(map(_wide, local))
+        return tuple(map(single, local))
 
     def further(self, batch: Batch) -> dict[str, Tensor]:
         """What only some terms need or use, of all processes: a second pass, NLI sentences, teachers, clusters …"""
@@ -236,8 +237,3 @@ def _teacher_similarity(batch: Batch) -> Tensor:
     audio, text = gather(batch.columns["teachers"].float()).unbind(dim=2)  # (N, T, D) each
     with torch.autocast(audio.device.type, enabled=False):
         return torch.einsum("itd,jtd->ij", audio, text) / audio.shape[1]
-
-
-def _wide(embedding: Tensor) -> Tensor:
-    """At least float32: losses do not bear bfloat16."""
-    return embedding.to(torch.promote_types(embedding.dtype, torch.float32))

@@ -165,9 +165,6 @@ def weight_errors(
     return rows
 
 
-BETAS = (0.9, 0.999)  # of Adam
-
-
 class MomentumError(NamedTuple):
     """Both sides of the bound on Adam's first momentum after a step (ATRI Eq. 28).
 
@@ -187,17 +184,18 @@ def momentum_errors(
 ) -> list[MomentumError]:
     """Train twice by Adam and compare the momenta: a row a step (ATRI Appendix C.1, Eq. 22–28); see `weight_errors`."""
     weights = start.detach().expand(2, -1).clone().requires_grad_()  # of both runs
-    adam = torch.optim.Adam([weights], lr=rate, betas=BETAS, maximize=True)  # Eq. 22–27
+    adam = torch.optim.Adam([weights], lr=rate, maximize=True)  # Eq. 22–27
+    beta, _ = adam.defaults["betas"]
     rows: list[MomentumError] = []
     momenta = apart = 0.0  # how far those of both runs are from each other, and their weights
     for number, step in enumerate((step for epoch in plan for step in epoch), start=1):
         seen = compare(embed, weights[0].detach(), weights[1].detach(), step, **choices)
-        added = (1 - BETAS[0]) * (seen.slope * apart + seen.g_max * seen.distribution_error)
-        right, printed = BETAS[0] * momenta + added, apart + added
+        added = (1 - beta) * (seen.slope * apart + seen.g_max * seen.distribution_error)
+        bounds = beta * momenta + added, apart + added
         weights.grad = torch.stack([seen.gradient, seen.sampled_gradient])
         adam.step()
         momenta, apart = (float((x[0] - x[1]).norm()) for x in (adam.state[weights]["exp_avg"], weights.detach()))
-        rows.append(MomentumError(number, momenta, right, printed, apart))
+        rows.append(MomentumError(number, momenta, *bounds, apart))
     return rows
 
 
