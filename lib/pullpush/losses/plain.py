@@ -38,7 +38,7 @@ def svr(audio: Tensor, text: Tensor, radius: float, tau: float = 0.07) -> Tensor
 
 
 def radius_constraint(radius: Tensor, distance: Tensor) -> Tensor:
-    """L_cons = 1/N Σᵢ ReLU(R − ‖aᵢ − tᵢ‖) + ReLU(−R) (SupCLAP Appendix B)."""
+    """L_cons = 1/N Σᵢ [ReLU(R − ‖aᵢ − tᵢ‖) + ReLU(−R)] (SupCLAP Appendix B)."""
     return (F.relu(radius - distance) + F.relu(-radius)).mean()
 
 
