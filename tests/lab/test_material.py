@@ -7,7 +7,6 @@ import pytest
 
 from pullpush.lab import compute, material, session
 from pullpush.lab.experiments import Experiment, Trial
-from pullpush.training.trunk import Published
 
 
 def test_two_worlds_share_events_but_no_combination_that_is_tested_on(home, tmp_path):
@@ -34,26 +33,3 @@ def test_galleries_begin_with_the_clips_of_before(trained, tested, home, tmp_pat
     np.testing.assert_array_equal(after[: len(before)], before)
     scenes = [world.test.columns["scene"] for world in ground.view(tested + material.WIDE).tests]
     assert len({str(scene) for each in scenes for scene in each}) > len(before)
-
-
-def test_a_profile_is_heard_through_its_published_encoder_where_a_chapter_asks(home, tmp_path):
-    book = session.start("04-distill", profile="smoke", out=tmp_path)
-    plain, published = material.of(book), material.of(book, published=True)
-    assert (plain.book.settings.audio, published.book.settings.audio) == ("cnn", "yamnet")
-    assert published.trunk() == Published("yamnet", {"pretrained": False})
-    assert published.view("frozen").data.test.dim == 1024
-    below = published.view("upper")
-    one = Experiment.of("tiny", {"InfoNCE": ("infonce", {"epochs": 1})}, seeds=(0,), data="upper")
-    (plan,) = compute.plans_of(published, one).values()
-    assert (plan.world.trunk.level, plan.recipe.audio) == ("lower", "upper")
-    assert plan.recipe.encoder_options == {"audio_of": "yamnet", "audio_options": {"pretrained": False}}
-    assert sum(below.data.test.lengths) == len(below.data.test.values)
-    assert "audio/upper" in compute.parts_of(published, one)
-    (whole,) = compute.plans_of(published, replace(one, data="whole")).values()
-    assert (whole.recipe.audio, whole.world.trunk) == ("yamnet", None)
-    assert compute.content_of(plain, one) != compute.content_of(published, one)
-
-
-def test_a_trunk_that_is_trained_here_has_no_upper_part_of_its_own(home, tmp_path):
-    ground = material.of(session.start("02-svr", profile="smoke", out=tmp_path))
-    assert ground.view("upper").data.trunk is None

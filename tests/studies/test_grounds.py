@@ -18,7 +18,6 @@ from pullpush.studies.world.data import Context as Ears
 
 GROUNDS: Mapping[str, Callable[[session.Session], Any]] = {
     "scenes": material.of,
-    "published": lambda book: material.of(book, published=True),
     "dataset": lambda book: material.of(book, "clotho"),
     "consistency": lambda book: Consistency(material.of(book)),
     "protocols": Protocols,

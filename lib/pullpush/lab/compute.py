@@ -211,7 +211,6 @@ def parts_of(ground: Ground, experiment: Experiment) -> tuple[str, ...]:
     if isinstance(experiment, Derived):
         return tuple(sorted({*parts_of(ground, experiment.source), *experiment.parts}))
     found = {*ground.parts, "training/features", *(f"metrics/{name}" for name in experiment.evaluations)}
-    found |= {"audio/upper"} if "upper" in {trial.data or experiment.data for trial in experiment.trials} else set()
     for trial in experiment.trials:
         found |= set(of_recipe(common.sized(ground.book, trial.recipe, **trial.overrides)))
     return tuple(sorted(found))

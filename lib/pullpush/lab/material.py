@@ -2,7 +2,6 @@
 
     ground = material.of(book, dataset)        # the profile's own dataset, unless one is named
     data, trunk = ground.data(), ground.trunk()
-    ground = material.of(book, published=True) # through a published encoder: views "frozen", "upper", "whole"
 
 All kinds answer the same questions (see `Material`), so that a chapter reads the same on either.
 """
@@ -26,7 +25,6 @@ from pullpush.lab.compute import WIDE as WIDE, Ground, View
 from pullpush.lab.session import Session
 from pullpush.training.frozen import Base, encoded, splits_encoder
 from pullpush.training.runs import Plan
-from pullpush.training.trunk import Published, as_trunk
 
 SCENES = "scenes"
 SHARES = {"frozen": 1, "frozen/half": 0.5, "frozen/quarter": 0.25, "frozen/four times": 4}  # of the training clips
@@ -36,21 +34,17 @@ NOTHING: dict[str, Any] = {"lr": 1e-12, "weight_decay": 0.0, "epochs": 1}
 PARTS = ("data/decoding", *RENDERED, *KNOWN, *(f"languages/{code}" for code in LANGUAGES))
 
 
-def of(book: Session, dataset: str = "", *, compute_long: bool = False, published: bool = False) -> "Material":
+def of(book: Session, dataset: str = "", *, compute_long: bool = False) -> "Material":
     """The profile's material, or that of the dataset that is named; "scenes" are the book's own.
 
-    compute_long: whether experiments that are long are computed where nothing was kept of them; published: whether
-    clips go through the profile's published audio encoder (`Profile.listening`), as in chapters 4 and on, rather than
-    through one that is trained here on scenes.
+    compute_long: whether experiments that are long are computed where nothing was kept of them.
 
     Raises:
         UnknownNameError: no such dataset.
     """
     name = dataset or book.settings.dataset or SCENES
-    if published:
-        book = replace(book, settings=book.settings.listening)
     if name == SCENES:
-        ground = PublishedScenes(book, compute_long) if published else Material(book, compute_long)
+        ground = Material(book, compute_long)
     else:
         ground = Real(book, name, compute_long)
         gaps.allow(f"the dataset {' and '.join(ground.pair_names)}")
@@ -77,10 +71,8 @@ class Material(Ground):
         random_text: what a recipe needs for a text encoder that has learnt nothing.
 
     A view is "scenes", the clips as they are; "frozen", their features of the shared trunk; "frozen/half" and the like,
-    with so many times the training clips; "upper", stored activations of its lower part, for training its upper one
-    (the clips as they are, where it is no published encoder made in two parts); "whole", all clips of the profile at
-    its full size, for training end to end; "noise", features of a trunk that has learnt nothing, with texts likewise;
-    or a name of `pair`.
+    with so many times the training clips; "whole", all clips of the profile at its full size, for training end to end;
+    "noise", features of a trunk that has learnt nothing, with texts likewise; or a name of `pair`.
     """
 
     name = SCENES
@@ -123,9 +115,6 @@ class Material(Ground):
         if name in SHARES:
             count = None if name == "frozen" else int(len(self.data().train) * SHARES[name])
             return View(self.book, encoded(self.data(count), self.trunk()))
-        if name == "upper":
-            trunk = as_trunk(self.trunk())
-            return View(self.book, encoded(self.data(), trunk, level="lower") if trunk.split else self.data())
         if name == "scenes":
             return View(self.book, self.data())
         if name == "whole":
@@ -134,20 +123,8 @@ class Material(Ground):
             return View(self.book, encoded(self.data(), self.random_trunk()), self.random_text)
         pair = self.pair(self.trunk())
         if name not in pair:
-            raise unknown("view", name, ["scenes", *SHARES, "upper", "whole", "noise", *pair])
+            raise unknown("view", name, ["scenes", *SHARES, "whole", "noise", *pair])
         return View(self.book, pair[name])
-
-
-class PublishedScenes(Material):
-    """Rendered scenes; the trunk is the profile's audio encoder as it is published, and nothing is trained for it."""
-
-    name = "scenes, published encoder"  # so that results do not pass for those with a trunk trained here
-
-    def trunk(self) -> Published:
-        return common.published_trunk(self.book)
-
-    def random_trunk(self) -> Published:
-        return common.published_trunk(self.book, pretrained=False)
 
 
 def reduced(book: Session) -> Session:

@@ -67,16 +67,6 @@ def told_in(events: Sequence[Event]) -> tuple[str, ...]:
     return tuple(each for each in LANGUAGES if all(each in event.phrases for event in events))
 
 
-def check_classes(labels: Sequence[int]) -> None:
-    """Require two classes, for to name the only one there is says nothing.
-
-    Raises:
-        PullPushError: all clips are of one class.
-
-    >>> check_classes([0, 1, 1])
-    """
-    if len(set(labels)) < 2:
-        raise PullPushError("to name sounds takes clips of two classes, these are of one: give a bank of several")
 
 
 def check_retold(events: Sequence[Event]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pullpush.cache import content_key, digest
-from pullpush.encoders import AUDIO, AudioEncoder, DualEncoder, create, create_audio
+from pullpush.encoders import AudioEncoder, DualEncoder, create, create_audio
 from pullpush.encoders.audio_transformer import PRETRAINED
 from pullpush.encoders.features import require_split
 from pullpush.errors import DataNotFoundError, TrainingError, check_known
@@ -25,7 +25,7 @@ LEVELS = ("features", "lower")
 class FinishedRun:
     """The audio encoder of a finished run with its best weights, without projection; folder: of the run.
 
-    level: what is kept of clips, see `Published`; split: whether it can be "lower", too.
+    level: what is kept of clips, see `Published`.
 
     Raises:
         DataNotFoundError: (all but `at`) there is no finished run.
@@ -33,7 +33,6 @@ class FinishedRun:
 
     folder: Path
     level = "features"
-    split = False
 
     def at(self, level: str) -> "FinishedRun":
         """The same trunk with another level.
@@ -111,11 +110,6 @@ class Published:
         check_known("level", self.level, LEVELS)
         if self.level == "lower":
             require_split(self.audio)
-
-    @property
-    def split(self) -> bool:
-        """Whether it can be kept at the level "lower", too."""
-        return AUDIO[self.audio].split
 
     def at(self, level: str) -> "Published":
         return replace(self, level=level)

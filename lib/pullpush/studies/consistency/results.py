@@ -1,8 +1,8 @@
 """Scores in many languages, summed up as the papers' tables are, and captions of stamps in languages of no training."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
+from operator import add
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from pullpush.data.clips import Clips, World
 from pullpush.data.language.vocabulary import LANGUAGES, Event
 from pullpush.data.recordings.tuxpaint import Stamps
 from pullpush.lab.comparisons import by_run, differences
-from pullpush.lab.experiments import ExperimentError, Trial
+from pullpush.lab.experiments import ExperimentError
 from pullpush.lab.ledger import Measure
 from pullpush.lab.scores import Scores
 from pullpush.metrics import zero_shot_predictions
@@ -238,22 +238,9 @@ def stages(scores: Scores, validation: Scores) -> dict[tuple[str, str], Scores]:
     best = rates_table(validation).query("chosen")
     for (telling, start), rows in best.groupby(["telling", "start"], sort=False):
         where = {"telling": telling, "start": start}
-        found[telling, start] = _alone(
-            scores, [scores.trial(r.system, {**where, "lr": r.lr}) for r in rows.itertuples()]
-        )
+        at = [(row.system, {**where, "lr": row.lr}) for row in rows.itertuples()]
+        found[telling, start] = reduce(add, [scores.placed([system], {}, at=point) for system, point in at])
     return found
-
-
-def _alone(scores: Scores, trials: Sequence[Trial]) -> Scores:
-    """Some trials, one a system, without what varied."""
-    cells = [(trial, seed) for trial in trials for seed in scores.seeds(trial.system, trial.where)]
-    clips = {(trial.system, seed): scores.clips[str(trial), seed] for trial, seed in cells}
-    tables = {
-        name: pd.concat([scores.rows(getattr(scores, name), *cell) for cell in cells]).drop(columns=[*trials[0].where])
-        for name in ("history", "steps")
-    }
-    plain = replace(scores.experiment, trials=tuple(replace(trial, where={}) for trial in trials))
-    return replace(scores, experiment=plain, clips=clips, plans={}, **tables)
 
 
 # ---------------------------------------------------------------- captions of stamps

@@ -28,7 +28,6 @@ from pullpush.studies import measured
 from pullpush.studies.glap.comparisons import KEYWORDS, levels, spotted
 from pullpush.studies.glap.data import COMMANDS, DOMAINS, ISO, Grounds
 from pullpush.studies.glap.experiments import balancing_bias as balancing_bias
-from pullpush.studies.own_data import check_classes
 from pullpush.training.evaluate import embed, zero_shot
 from pullpush.training.loop import Result
 from pullpush.training.objective import Objective
@@ -233,7 +232,6 @@ def named_by_prompts(model: nn.Module, singles: Mapping[str, Clips]) -> pd.DataF
     """
     rows = []
     for domain, clips in singles.items():
-        check_classes(clips.labels.tolist())
         for templates in GLAP.values():
             table = zero_shot(model, clips, clips.prompts("eng", templates["eng"])).set_index("metric")
             rows.append((domain, templates["eng"], *table.loc["accuracy", ["value", "chance"]]))
