@@ -20,6 +20,7 @@ AXES = {"texts": ("N", "K", "d"), "present": ("N", "K"), "taken": ("N", "K"), "t
 AXES |= dict.fromkeys(("clusters", "ids", "text_ids"), ("N",)) | {"perpendicular": ("N", "N")}
 TYPES = dict.fromkeys(("present", "taken"), torch.bool) | dict.fromkeys(("clusters", "ids", "text_ids"), torch.int64)
 LARGEST = 1e18  # of numbers: float32 has their squares, int64 the whole ones
+ROUNDING = 1e-6  # of relevance that was divided by its highest
 TYPE_NAMES = {torch.bool: "boolean", torch.int64: "int64"}
 
 
@@ -216,14 +217,15 @@ def check_numbers_of(name: str, values: Any, rows: int, below: int) -> None:
 
 
 def check_relevance(relevance: Any) -> None:
-    """Require relevance that is boolean, or finite numbers from 0 on."""
+    """Require relevance that is boolean, or numbers in [0, 1]."""
     if not torch.is_tensor(relevance) or not (relevance.dtype == torch.bool or relevance.is_floating_point()):
         raise TypeError(f"relevance must be a boolean or floating-point tensor, got {_type_of(relevance)}")
     if relevance.dtype == torch.bool:
         return
-    if not relevance.isfinite().all() or (relevance < 0).any():
-        worst = relevance[~(relevance.isfinite() & (relevance >= 0))][0].item()
-        raise ValueError(f"relevance must be finite and not negative, as gains are; got {worst}")
+    inside = (relevance >= 0) & (relevance <= 1 + ROUNDING)
+    if not inside.all():
+        worst = relevance[~inside][0].item()
+        raise ValueError(f"relevance must be in [0, 1], got {worst:g}: divide grades by the highest")
 
 
 def check_square(similarity: Any) -> Tensor:

@@ -149,6 +149,11 @@ def test_a_folder_without_classes_says_what_is_expected(home, tmp_path):
     (tmp_path / "dog").mkdir()
     with pytest.raises(DataNotFoundError, match=r"dog holds no recordings.*\.wav"):
         create_bank(f"folder:{tmp_path}")
+    for name in ("dog_bark", "Dog bark"):
+        soundfile.write((tmp_path / name).mkdir() or tmp_path / name / "1.wav", np.full(16_000, 0.1), 16_000)
+    (tmp_path / "dog").rmdir()
+    with pytest.raises(DataNotFoundError, match="'Dog bark' and 'dog_bark' are both told as 'dog bark': join these"):
+        create_bank(f"folder:{tmp_path}")
     for name in (b" ", b"dog\xff"):
         os.mkdir(os.fsencode(tmp_path) + b"/" + name)
         with pytest.raises(DataNotFoundError, match=r"which names no sound: rename it, in UTF-8"):

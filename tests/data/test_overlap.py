@@ -51,6 +51,12 @@ def test_a_cut_of_a_recording_is_found_with_its_place():
     assert table["agreement"][0] > 0.8
 
 
+def test_a_long_recording_is_found_in_each_clip_that_was_cut_from_it():
+    whole = coloured(3, 80)
+    parts = {f"{second}.wav": whole[second * RATE : (second + 10) * RATE] for second in range(0, 80, 10)}
+    assert sorted(overlap(clips({"whole.wav": whole}), clips(parts))["test"]) == sorted(parts)
+
+
 def test_a_test_clip_that_holds_a_training_clip_begins_before_it():
     whole = coloured(1, 12)
     table = overlap(clips({"part.wav": whole[4 * RATE : 9 * RATE]}), clips({"whole.wav": whole}))

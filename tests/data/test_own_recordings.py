@@ -8,6 +8,7 @@ import miniature
 import numpy as np
 import pytest
 import soundfile
+import torch
 
 from pullpush.data.audio import load_audio
 from pullpush.data.recordings.corpora import CorpusConfig, load_corpus
@@ -49,6 +50,27 @@ def test_half_a_recording_is_named(mine, kind, share):
     os.truncate(path, round(path.stat().st_size * share))
     with pytest.raises(AudioError, match=r"audio/1\.wav is cut off: \d+ of the \d+ bytes"):
         load(mine)
+
+
+@pytest.mark.parametrize("seconds", [None, 0.6])
+def test_half_an_mp3_is_named_by_the_samples_that_it_promises(tmp_path, seconds):
+    path = tmp_path / "a.mp3"
+    write(path, NOISE, format="MP3")
+    whole = load_audio(path)
+    assert torch.equal(load_audio(path, seconds=0.5), whole[:8000])
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(AudioError, match=r"a\.mp3 is cut off: \d+ of the \d+ samples"):
+        load_audio(path, seconds=seconds)
+    load_audio(path, seconds=0.2)  # for which enough is there
+
+
+@pytest.mark.parametrize("rate", [8000, 16_000, 44_100])
+def test_the_first_seconds_are_those_of_the_whole(tmp_path, rate):
+    write(tmp_path / "a.wav", np.tile(NOISE, 3), rate)
+    for seconds in (0.01, 0.7, 1e6):
+        first = load_audio(tmp_path / "a.wav", seconds=seconds)
+        whole = load_audio(tmp_path / "a.wav")[: round(seconds * 16_000)]
+        torch.testing.assert_close(first, whole, rtol=0, atol=1e-6)  # resampling sums in another order
 
 
 @pytest.mark.parametrize("size", [0xFFFFFFFF, 0x7FFFF024, 0])

@@ -45,6 +45,7 @@ def test_a_table_as_the_page_shows_it_is_taken(mine):
         (GOOD + "train,/etc/0.wav,A\n", r"line 5: /etc/0\.wav leads out of the folder"),
         (GOOD + "train,far/0.wav,A\n", r"0\.wav \(line 2\) and far/0\.wav \(line 5\) are called alike"),
         (GOOD + "test,0.wav,A\n", r"0\.wav is in train \(line 2\) and in test \(line 5\)"),
+        (GOOD + ",3.wav,A\n", "line 5 has no split; a column `split` says"),
         (GOOD + "dev,3.wav,A\n", r"line 5 has the split 'dev'; a column `split` says train, valid or test"),
         (GOOD.replace("valid,", "train,"), r"no row for the split 'valid', only test, train"),
         (GOOD.replace("test,", "val,"), r"no row for the split 'test', only train, val"),
@@ -84,12 +85,41 @@ def test_translations_that_find_no_recording_are_told(mine):
     assert corpus.valid.captions("fra") == [["Un chat"]]
 
 
+def test_a_translation_that_is_not_there_yet_is_none(mine):
+    corpus = load(mine, GOOD, further="file_name,caption\n0.wav,Un chien\n1.wav,\n2.wav,Un oiseau\n")
+    assert (corpus.train.captions("fra"), corpus.valid.captions("fra")) == ([["Un chien"]], [[]])
+
+
+def test_an_edit_anywhere_in_a_translation_is_another_world(mine):
+    rows = [f"0.wav,Un bruit {number}\n" for number in range(1000)]
+    before, after = (
+        load(mine, GOOD, further="".join(["file_name,caption\n", *rows[:500], middle, *rows[501:]])).identity
+        for middle in ("0.wav,Un bruit 500\n", "0.wav,Un chien 500\n")
+    )
+    assert before != after
+
+
+def test_only_captions_are_captions(mine):
+    corpus = load(mine, "train,0.wav,A dog,7,en\nvalid,1.wav,A cat,8,en\ntest,2.wav,A bird,9,en\n",
+                  head="split,file_name,caption,caption_id,caption_language\n")  # fmt: skip
+    assert corpus.train.captions("eng") == [["A dog"]]
+
+
+def test_what_cleaning_empties_is_no_caption(mine):
+    load(mine, GOOD + "train,0.wav,???\n")
+    corpus = load_corpus(CorpusConfig(f"folder:{mine}", text_cleaning="dcase"))
+    assert corpus.train.captions("eng") == [["a dog"]]
+
+
 def test_what_is_wrong_with_translations_is_told_too(mine):
     with pytest.raises(PullPushError, match=r"captions.fra.csv, line 2: 3 fields in place of 2"):
         load(mine, GOOD, further="file_name,caption\n0.wav,Un chien, un chat\n")
     with pytest.raises(PullPushError, match=r"captions\.fra\.csv parts its fields by ';'"):
         load(mine, GOOD, further="file_name;caption\n0.wav;Un chien\n")
-    (mine / "captions.fra.csv").rename(mine / "captions.fr.csv").write_text("file_name,caption\n")
+    (mine / "captions.fra.csv").rename(mine / "captions.eng.csv").write_text("file_name,caption\n0.wav,A dog\n")
+    with pytest.raises(PullPushError, match=r"captions\.eng\.csv: captions in English are read from captions\.csv"):
+        load(mine, GOOD)
+    (mine / "captions.eng.csv").rename(mine / "captions.fr.csv").write_text("file_name,caption\n")
     with pytest.raises(PullPushError, match=r"captions\.fr\.csv: 'fr' is no language: three letters"):
         load(mine, GOOD)
 

@@ -52,6 +52,14 @@ def test_what_is_none_of_the_clips_is_counted(clips, tmp_path):
     assert queries.texts == ["a tone"]
 
 
+def test_a_comma_without_quotes_cuts_no_query(clips, tmp_path):
+    (tmp_path / "queries.csv").write_text(f"query,file_name\na dog barks, then a cat,{name(1)}\n")
+    with pytest.raises(
+        PullPushError, match="more fields than its header has names; put a text that holds a comma into"
+    ):
+        read_queries(tmp_path / "queries.csv", clips)
+
+
 @pytest.mark.parametrize(
     ("head", "rows", "message"),
     [

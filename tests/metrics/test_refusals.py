@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from pullpush import metrics
+from pullpush.metrics._language import intrinsic, probed
 from pullpush.metrics._retrieval import precision_by_chance, recall_by_chance
 from pullpush.metrics.annotations import annotated_by_clip, graded_by_clip
 from pullpush.metrics.geometry import space
@@ -39,9 +40,19 @@ SCORES = [[1.0, 2.0, 4.0], [2.0, 3.0, 3.0]]
         (lambda: metrics.retrieval(EYE, EYE.bool(), ks=(0,)), "ks: a cut-off must be at least 1, got 0"),
         (lambda: metrics.retrieval(EYE, EYE.bool(), ks=5), "ks must be a sequence of whole numbers"),
         (lambda: metrics.retrieval(EYE, EYE.bool(), map_at=(1.5,)), "map_at: a cut-off must be a whole number"),
-        (lambda: metrics.retrieval(EYE, NAN), "relevance must be finite and not negative, as gains are; got nan"),
-        (lambda: metrics.retrieval(EYE, EYE - 2), "relevance must be finite and not negative, as gains are; got -1"),
+        (lambda: metrics.retrieval(EYE, NAN), r"relevance must be in \[0, 1\], got nan"),
+        (lambda: metrics.retrieval(EYE, EYE - 2), r"relevance must be in \[0, 1\], got -1"),
         (lambda: metrics.retrieval(EYE, EYE.numpy()), "relevance must be a boolean or floating-point tensor"),
+        (
+            lambda: metrics.retrieval(EYE, 3 * EYE),
+            r"relevance must be in \[0, 1\], got 3: divide grades by the highest",
+        ),
+        (lambda: metrics.adjusted([[0.01, 0.04]]), r"p must be \(n,\), numbers from 0 to 1, got \(1, 2\)"),
+        (lambda: metrics.adjusted([0.5, -0.2]), "numbers from 0 to 1, got .* from -0.2"),
+        (lambda: intrinsic(EYE, EYE), r"need text \(N, C, d\) and relevance \(N, N\), got \[4, 4\] and"),
+        (lambda: intrinsic(NAN[:, None], EYE), "text has 16 values"),
+        (lambda: intrinsic(EYE[:, None], EYE[:1]), r"and relevance \(N, N\), got \[4, 1, 4\] and \[1, 4\]"),
+        (lambda: probed(EYE[:, None], LABELS[:2].numpy()), r"and classes \(N,\), got \[4, 1, 4\] and \[2\]"),
         (lambda: metrics.retrieval(EYE, EYE.long()), "must be a boolean or floating-point tensor, got torch.int64"),
         (lambda: metrics.retrieval(EYE.numpy(), EYE), "similarity must be a floating-point tensor"),
         (lambda: metrics.retrieval(EYE, EYE, threshold=float("nan")), "threshold must be finite, got nan"),
@@ -61,7 +72,7 @@ SCORES = [[1.0, 2.0, 4.0], [2.0, 3.0, 3.0]]
         (lambda: space(NAN, EYE), "audio has 16 values"),
         (lambda: graded_by_clip(EYE, EYE[:, None], EYE[:1]), r"relevance \(N, N\), got .*\(1, 4\)"),
         (lambda: annotated_by_clip(EYE[:3], EYE), "3 captions are no multiple of 4 clips"),
-        (lambda: annotated_by_clip(EYE, -EYE), "relevance must be finite and not negative"),
+        (lambda: annotated_by_clip(EYE, -EYE), r"relevance must be in \[0, 1\], got -1"),
     ],
 )
 def test_what_would_be_silently_wrong_is_named(call, message):

@@ -61,6 +61,16 @@ def test_table_has_a_block_for_each_language():
     assert one.equals(retrieval_rows(audio, text))
 
 
+def test_a_language_that_no_clip_has_is_left_out_with_a_word(monkeypatch):
+    model, clips = TinyModel(), TinyClips(6)
+    told = clips.captions
+    monkeypatch.setattr(clips, "captions", lambda language: [[]] * 6 if language == "deu" else told(language))
+    with pytest.warns(UserWarning, match="no clip has a caption in 'deu', which is left out"):
+        assert retrieval_table(model, clips, ("eng", "deu")).equals(retrieval_table(model, clips))
+    with pytest.raises(ValueError, match="no clip has a caption in 'deu'"):
+        retrieval_table(model, clips, ("deu",))
+
+
 @pytest.mark.parametrize(("relevant", "items"), [(1, 7), (3, 12), (5, 50), (1, 1), (4, 4)])
 @pytest.mark.parametrize("metric", ["R@1", "R@5", "mAP@10", "mAP@16"])
 def test_chance_on_the_card_is_the_mean_over_random_orders(metric, relevant, items):

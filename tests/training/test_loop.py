@@ -208,6 +208,18 @@ def test_a_short_run_writes_one_checkpoint_of_tables_alone(tmp_path, monkeypatch
     assert {name.split("/")[0] for name in tensors} == {"steps", "history"}
 
 
+def test_a_folder_of_a_run_on_other_captions_is_refused(tmp_path):
+    for word, refused in (("bark", False), ("bark", False), ("roar", True)):
+        clips = TinyClips(30, columns={"captions": [[word]] * 30})
+        clips.captions = lambda language, clips=clips: clips.columns["captions"]
+        given = TinyModel(), recipe("infonce", epochs=1, batch_size=8), PairDataset(clips), TinyClips(8, seed=1)
+        if not refused:
+            train(*given, out=tmp_path)
+            continue
+        with pytest.raises(TrainingError, match="another run"):
+            train(*given, out=tmp_path)
+
+
 def test_folder_of_another_run_is_refused(tmp_path):
     fit(tmp_path, epochs=1)
     with pytest.raises(TrainingError, match="another run"):

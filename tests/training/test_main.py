@@ -150,6 +150,18 @@ def test_recordings_of_your_own_are_learnt_and_tested(mine, tmp_path, capsys):
     assert len(steps) == 2 * 3, "12 clips have 24 captions, which make three batches of eight"
 
 
+def test_what_cannot_be_scored_is_refused_before_it_is_trained(mine, tmp_path, capsys):
+    arguments = ["--dataset", f"folder:{mine}", "--out", str(tmp_path / "run"), *MODEL]
+    miniature.table(tmp_path / "queries.csv", [("a low tone", "15.wav")], ["query", "file_name"])
+    assert main([*arguments, "--queries", str(tmp_path / "queries.csv")]) == 1
+    assert "one query alone has no interval: ask two at least" in capsys.readouterr().err
+    table = (mine / "captions.csv").read_text().splitlines(keepends=True)
+    (mine / "captions.csv").write_text("".join(row for row in table if not row.startswith("valid") or ",12.wav" in row))
+    assert main(arguments) == 1
+    assert "one clip alone in valid, which has none to be told from" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_test_clip_that_was_heard_in_training_is_named(mine, tmp_path, capsys):
     for name in ("3.wav", "16.wav"):  # the same three seconds of noise in both
         soundfile.write(mine / "audio" / name, np.random.default_rng(0).normal(size=48_000) * 0.1, 16_000)
@@ -186,12 +198,36 @@ def test_a_run_is_scored_and_searched_by_its_folder(mine, tmp_path, monkeypatch)
     found = shell.invoke(pullpush, ["search", run, miniature.sentence(16), f"folder:{mine}", "--top", "3"])
     assert [line.split()[0] for line in found.output.splitlines()] == ["1.", "2.", "3."], found.output
     assert ".wav" in found.output
+    asked = shell.invoke(pullpush, ["evaluate", run, "--clips", "2", "--text-cleaning", "dcase"])
+    assert "--clips, --text-cleaning goes with a DATASET" in asked.output
     nothing = shell.invoke(pullpush, ["search", str(mine), "a dog barks"])
     assert "has no recipe.json: give the --out of a finished" in nothing.output
     miniature.esc50(tmp_path / "data")
     monkeypatch.setenv("PULLPUSH_DATA", str(tmp_path / "data"))
     named = shell.invoke(pullpush, ["evaluate", run, "esc50:fold=2"])
     assert "zero-shot, eng (on 3 of 2,000 clips)" in named.output
+
+
+def test_a_run_on_a_relative_folder_is_scored_from_anywhere_and_asked_as_it_was_told(mine, tmp_path, monkeypatch):
+    monkeypatch.chdir(mine.parent)
+    common = ["--dataset", "folder:mine", *MODEL, "--epochs", "1", "--text-cleaning", "dcase"]
+    assert main([*common, "--out", str(tmp_path / "run")]) == 0
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    shell = CliRunner()
+    assert shell.invoke(pullpush, ["evaluate", str(tmp_path / "run")]).exit_code == 0
+    found = [
+        shell.invoke(pullpush, ["search", str(tmp_path / "run"), text]).output
+        for text in ("It's a tone!", "its a tone")
+    ]
+    assert found[0] == found[1]
+    of_set = shell.invoke(
+        pullpush, ["evaluate", str(tmp_path / "run"), f"folder:{mine}", "--out", str(tmp_path / "a.csv")]
+    )
+    assert of_set.exit_code == 0, of_set.output
+    table = pd.read_csv(tmp_path / "a.csv").set_index("score")["value"]
+    test = pd.read_csv(tmp_path / "run" / "test.csv").set_index(["direction", "metric"])["value"]
+    assert table["T2A mAP@10"] == pytest.approx(test["T2A", "mAP@10"])
 
 
 def test_help_lists_what_set_takes_with_defaults():

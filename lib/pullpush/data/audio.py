@@ -22,12 +22,17 @@ FRAME = 0.01  # seconds; the grain in which silence is trimmed
 LOUDEST = 4.0  # of full scale: floats of a mix may pass 1, integers that were written as floats pass this by far
 LARGEST = 1 << 25  # numbers in a resampling filter, 128 MiB
 UNKNOWN = 0x7FFFF000  # sizes from here on are what programs write that do not know them yet
+FLOATS = ("FLOAT", "DOUBLE")  # of what writers may get the scale wrong; a lossy codec may pass full scale by itself
 _resampler = lru_cache(Resample)  # its filter is two thirds of its time
 SLACK = 64  # bytes that a header may promise in vain: some writers count a byte of padding
+MARGIN = 0.1  # seconds that are read beyond a cut, so that resampling does not change its end
 
 
-def load_audio(path: str | Path, *, sample_rate: int = SAMPLE_RATE) -> Tensor:
+def load_audio(path: str | Path, *, sample_rate: int = SAMPLE_RATE, seconds: float | None = None) -> Tensor:
     """Read a recording of any format that libsndfile knows, mixed to one channel and resampled.
+
+    seconds: read no more than these, so that an hour need not be decoded for its first ten seconds; None: all. What
+    says nothing of its length, such as Ogg, is taken for whole wherever it ends.
 
     Returns:
         `(T,)` float32 at `sample_rate` Hz.
@@ -43,18 +48,24 @@ def load_audio(path: str | Path, *, sample_rate: int = SAMPLE_RATE) -> Tensor:
     try:
         with soundfile.SoundFile(path) as file:
             rate, written = file.samplerate, file.subtype
-            samples = file.read(dtype="float32", always_2d=True)
+            most = file.frames if seconds is None else min(file.frames, math.ceil((seconds + MARGIN) * rate))
+            samples = file.read(-1 if seconds is None else most, dtype="float32", always_2d=True)
     except (soundfile.LibsndfileError, RuntimeError) as error:
         raise AudioError(f"cannot read {path}: {error}; is it a complete WAV, FLAC, OGG or MP3 file?") from error
     if len(samples) == 0:
         raise AudioError(f"{path} holds no samples: remove it, or record it again")
+    if most - len(samples) > max(SLACK, most // 100):  # of MP3, whose first frame says how long it is
+        raise AudioError(
+            f"{path} is cut off: {len(samples)} of the {most} samples that it promises are there; copy it again"
+        )
     wave = torch.from_numpy(samples).mean(dim=1)
     if not torch.isfinite(wave).all():
         raise AudioError(f"{path} holds values that are not finite (NaN or infinity): convert it again from its source")
-    if written in ("FLOAT", "DOUBLE"):  # a lossy codec may pass full scale by itself
+    if written in FLOATS:
         check_scale(path, wave)
     check_rate(path, rate, sample_rate)
-    return wave if rate == sample_rate else _resampler(rate, sample_rate, dtype=torch.float32)(wave)
+    wave = wave if rate == sample_rate else _resampler(rate, sample_rate, dtype=torch.float32)(wave)
+    return wave if seconds is None else wave[: round(seconds * sample_rate)]
 
 
 def check_audible(wave: Tensor, name: str | Path) -> Tensor:

@@ -158,6 +158,5 @@ def made(make: Callable[[T], np.ndarray], items: Sequence[T], title: str) -> Ite
 
 
 def _decoded(path: Path, seconds: float | None, sample_rate: int) -> np.ndarray:
-    most = None if seconds is None else round(seconds * sample_rate)
-    wave = load_audio(path, sample_rate=sample_rate)[:most]
+    wave = load_audio(path, sample_rate=sample_rate, seconds=seconds)
     return to_int16(wave.clamp(-1, 1).numpy())  # clamped, since resampling may pass full scale

@@ -235,7 +235,9 @@ def _scored(experiment: Experiment, plan: Plan, test: World, load: Callable[[], 
     for name in experiment.evaluations:
         does = versions(f"metrics/{name}", "training/evaluate", *test.parts)
         clips = test.singles if "singles" in METRICS[name].needs else test.test
-        key = content_key([plan.key, does, clips.key, test.words, experiment.languages])
+        # A key of recordings is of their sound, and captions of a test may have been mended since.
+        said = [clips.captions(each) for each in experiment.languages] if "captions" in clips.columns else []
+        key = content_key([plan.key, does, clips.key, test.words, experiment.languages, *said])
 
         def build(path: Any, score: Callable[[Embeddings], Values] = METRICS[name].make) -> None:
             # pyrefly: ignore[bad-argument-type]

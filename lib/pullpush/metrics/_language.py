@@ -16,6 +16,7 @@ from scipy.special import logsumexp
 from scipy.stats import rankdata
 from torch import Tensor
 
+from pullpush.checks import check_relevance, check_tensors
 from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values
 
 Array = NDArray[np.float64]
@@ -47,6 +48,10 @@ def intrinsic(text: Tensor, relevance: Tensor) -> Array:
     >>> intrinsic(captions, torch.tensor([[1.0, 0.5, 0.0], [0.5, 1.0, 0.5], [0.0, 0.5, 1.0]])).round(6).tolist()
     [1.0, 0.0, 1.0]
     """
+    check_tensors(text=text)
+    check_relevance(relevance)
+    if text.ndim != 3 or relevance.shape != (len(text), len(text)):
+        raise ValueError(f"need text (N, C, d) and relevance (N, N), got {[*text.shape]} and {[*relevance.shape]}")
     asked, truth = text.double().numpy(), relevance.double().numpy()
     cosine = (asked[:, 0] @ asked[:, min(1, asked.shape[1] - 1)].T).round(DIGITS)
     if asked.shape[1] == 1:
@@ -74,6 +79,9 @@ def probed(text: Tensor, classes: NDArray[np.int64]) -> Array:
     >>> probed(torch.eye(2).repeat(5, 1)[:, None], np.arange(10) % 2).tolist()
     [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     """
+    check_tensors(text=text)
+    if text.ndim != 3 or np.shape(classes) != (len(text),):
+        raise ValueError(f"need text (N, C, d) and classes (N,), got {[*text.shape]} and {[*np.shape(classes)]}")
     known = np.flatnonzero(classes >= 0)
     x, y = text.double().numpy()[known], np.unique(classes[known], return_inverse=True)[1]
     fold = np.empty(len(y), np.int64)

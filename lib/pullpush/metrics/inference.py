@@ -210,7 +210,9 @@ def adjusted(p: ArrayLike) -> Array:
     >>> adjusted([0.03, 0.01]).tolist()
     [0.03, 0.02]
     """
-    p = np.asarray(p, np.float64)
+    p = finite("p", p)
+    if p.ndim != 1 or ((p < 0) | (p > 1)).any():
+        raise ValueError(f"p must be (n,), numbers from 0 to 1, got {p.shape} from {p.min(initial=1):g}: ravel a table")
     order, result = np.argsort(p, kind="stable"), np.empty_like(p)
     result[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1)
     return result

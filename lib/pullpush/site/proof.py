@@ -1,6 +1,6 @@
 """Commands for what numbers stand on, checked or made again, and for scores of one's own run or a published model."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -123,6 +123,9 @@ def trunk(name: str) -> None:
         )
 
 
+OF_A_DATASET = ("seconds", "clips", "subset", "text_cleaning")  # what is asked of one that a run was not trained on
+
+
 @click.command()
 @click.argument("model")
 @click.argument("dataset", required=False)
@@ -135,7 +138,7 @@ def trunk(name: str) -> None:
 )
 @click.option("--clips", type=click.IntRange(min=2), help="Only so many: the first, of labelled sets spread evenly.")
 @click.option("--subset", help="Of the test clips, such as 957 of audiocaps.")
-@click.option("--text-cleaning", default="none", show_default=True, help="Of captions: none, ml-clap or dcase.")
+@click.option("--text-cleaning", help="Of captions: none, ml-clap or dcase; default: as a run's were, else none.")
 @click.option("--batch-size", default=128, show_default=True, type=click.IntRange(min=2), help="Of the forces.")
 @click.option("--device", default="", help="Such as cuda; default: a GPU where there is one.")
 @click.option("--trust-remote-code", is_flag=True, help="Run the publisher's code, for models that come with it.")
@@ -164,13 +167,18 @@ def evaluate(
     from pullpush.training.__main__ import open_run
 
     if Path(model).is_dir() and dataset is None:
+        if given := [name for name in OF_A_DATASET if asked[name] is not None]:
+            names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+            raise PullPushError(f"{names} goes with a DATASET: without one a run is scored on its clips as it had them")
         run, clips = _opened(Path(model), None, asked["split"])
+        run.model.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         table = evaluating.of_clips(run.model, clips, language, tau=run.tau, batch_size=asked["batch_size"])
         return _show_scores(table, out, model=model, dataset="its own")
     if dataset is None:
         raise PullPushError(f"name a dataset for {model}, such as clotho or folder:/path; a run's folder needs none")
     if Path(model).is_dir():
-        found, tau, *_ = open_run(Path(model))
+        found, tau, config = open_run(Path(model))
+        asked["text_cleaning"] = asked["text_cleaning"] or getattr(config, "text_cleaning", None)
     elif "/" in (kind := model.partition(":")[0]):
         raise PullPushError(f"there is no folder {kind}: name a run's, or a published model ({', '.join(MODELS)})")
     else:
@@ -179,6 +187,7 @@ def evaluate(
         found = open_model(model, **remote)
         tau = found.tau
     found.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    asked["text_cleaning"] = asked["text_cleaning"] or "none"
     table = evaluating.evaluate(found, dataset, tau=tau, languages=language, **asked)
     _show_scores(table, out, model=model, dataset=dataset)
 
@@ -191,7 +200,12 @@ def _opened(folder: Path, dataset: str | None, split: str) -> tuple[Any, Any]:
 
     run = open_run(folder)
     if dataset is None:
-        return run, load_data(run.config).split(split)
+        clips = load_data(run.config).split(split)
+        if not isinstance(clips, Sized):
+            raise PullPushError(
+                f"the clips of {split!r} lie in shards, which are read as they are needed: take another"
+            )
+        return run, clips
     return run, load_split(CorpusConfig(dataset, sample_rate=run.model.sample_rate or 16_000), split)
 
 
@@ -214,8 +228,10 @@ def _show_scores(table: Any, out: Path | None, **named: str) -> None:
 @click.option("--language", default="eng", show_default=True, help="Of the query and of the captions shown.")
 def search(run: Path, query: str, dataset: str | None, top: int, split: str, language: str) -> None:
     """Search the clips of a RUN of yours, or of a DATASET, for a QUERY such as "a dog barks"."""
+    from pullpush.data.recordings.corpora import clean
     from pullpush.site.evaluate import search as found
 
     trained, clips = _opened(run, dataset, split)
+    query = clean(query, getattr(trained.config, "text_cleaning", "none"))  # as its captions were
     for line in found(trained.model, clips, query, top=top, language=language):
         click.echo(line)

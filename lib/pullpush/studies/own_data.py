@@ -67,8 +67,6 @@ def told_in(events: Sequence[Event]) -> tuple[str, ...]:
     return tuple(each for each in LANGUAGES if all(each in event.phrases for event in events))
 
 
-
-
 def check_retold(events: Sequence[Event]) -> None:
     """Require a second language, as back-translation goes through one.
 

@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -16,9 +16,9 @@ from tqdm import tqdm
 
 from pullpush.cache import atomic_path
 from pullpush.data.audio import SAMPLE_RATE
-from pullpush.data.clips import Clips, Config, load_data
+from pullpush.data.clips import Clips, Config, World, load_data
 from pullpush.data.pairing import CAPTIONS
-from pullpush.data.recordings.corpora import CLEANINGS, CorpusConfig, Queries, read_queries, shared_captions
+from pullpush.data.recordings.corpora import CLEANINGS, SPLITS, CorpusConfig, Queries, read_queries, shared_captions
 from pullpush.data.recordings.overlap import overlap
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.data.shards import ShardsConfig
@@ -54,9 +54,12 @@ def main(arguments: list[str] | None = None) -> int:
         chosen = recipe_of(options)  # before the world, which takes longer
         check_range(f"recipe {chosen.name!r}", batch_size=(chosen.batch_size, 2))  # one clip has no negatives
         world = load_data(config_of(options, chosen))
+        check_splits(world)
         queries = None
         if options.queries:
             queries = read_queries(options.queries, world.test, cleaning=options.text_cleaning or "none")
+            if len(queries.texts) < 2:
+                raise SettingError(f"{options.queries}: one query alone has no interval: ask two at least")
         if options.overlap and first:
             table = overlap(world.train, world.test)
             options.out.mkdir(parents=True, exist_ok=True)
@@ -77,7 +80,8 @@ def main(arguments: list[str] | None = None) -> int:
             )
         if first:
             with atomic_path(options.out / COMMAND) as path:  # by which the run's folder alone is scored and searched
-                path.write_text(json.dumps(vars(options), default=str, indent=2) + "\n", encoding="utf-8")
+                given = vars(options) | {"dataset": from_anywhere(options.dataset)}
+                path.write_text(json.dumps(given, default=str, indent=2) + "\n", encoding="utf-8")
             report(result, world.test, queries, options.out)
     except (PullPushError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -91,6 +95,19 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: another process of the group was lost ({str(error).splitlines()[0]}): {AGAIN}", file=sys.stderr)
         return 1
     return 0
+
+
+def check_splits(world: World) -> None:
+    """Refuse a split of one clip alone, where everything is right; shards are counted as they are read."""
+    clips = {name: split for name in SPLITS if isinstance(split := world.split(name), Sized)}
+    if alone := [name for name, split in clips.items() if len(split) < 2]:
+        raise SettingError(f"one clip alone in {', '.join(alone)}, which has none to be told from: give two at least")
+
+
+def from_anywhere(dataset: str | None) -> str | None:
+    """A dataset whose place on this disk does not depend on where the command is given."""
+    kind, _, place = (dataset or "").partition(":")
+    return f"{kind}:{Path(place).expanduser().absolute()}" if kind == "folder" else dataset
 
 
 def say_epoch(epochs: int, row: Mapping[str, float]) -> None:

@@ -96,20 +96,25 @@ def embed_ragged(model: Model, captions: Sequence[Sequence[str]], *, language: s
 def retrieval_table(model: Model, split: Clips, languages: Sequence[str] = ("eng",)) -> pd.DataFrame:
     """Retrieval in both directions with all captions of each clip, however many, one block of rows a language.
 
-    Clips without a caption in a language are neither queries nor items in it; a warning says how many they are.
+    Clips without a caption in a language are neither queries nor items in it; a warning says how many they are, and
+    which languages have none.
 
     Columns: language and those of `retrieval_rows`.
 
     Raises:
-        ValueError: no clip has a caption in a language.
+        ValueError: no clip has a caption in any of the languages.
     """
     audio = embed_audio(model, split)
+    told = {language: split.captions(language) for language in languages}
+    absent = ", ".join(repr(language) for language, captions in told.items() if not _captioned(captions))
+    told = {language: captions for language, captions in told.items() if _captioned(captions)}
+    if not told:
+        raise ValueError(f"no clip has a caption in {absent}")
+    if absent:
+        warnings.warn(f"no clip has a caption in {absent}, which is left out", stacklevel=2)
     tables = []
-    for language in languages:
-        captions = split.captions(language)
+    for language, captions in told.items():
         rows = _captioned(captions)
-        if not rows:
-            raise ValueError(f"no clip has a caption in {language!r}")
         if len(rows) < len(captions):
             missing = len(captions) - len(rows)
             warnings.warn(

@@ -64,7 +64,7 @@ def fetch_fonts() -> Path:
     return first.parent
 
 
-SUFFIXES = (".wav", ".flac", ".ogg", ".oga", ".mp3", ".aif", ".aiff")
+SUFFIXES = (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".aifc", ".caf", ".au")
 
 
 def folder(path: str) -> tuple[tuple[Event, ...], EventClips]:
@@ -87,6 +87,13 @@ def folder(path: str) -> tuple[tuple[Event, ...], EventClips]:
             f"subfolder per kind of sound with {', '.join(SUFFIXES)} files in it, such as {root}/dog_bark/1.wav"
         )
     events = tuple(Event(name, name, (), {"eng": english_phrases(name)}) for name in groups)
+    first: dict[str, str] = {}
+    for event in events:
+        label = event.phrases["eng"].label
+        if (other := first.setdefault(label, event.name)) != event.name:
+            raise DataNotFoundError(
+                f"{root}: {other!r} and {event.name!r} are both told as {label!r}: join these folders"
+            )
     return events, decoded(list(groups.values()))
 
 

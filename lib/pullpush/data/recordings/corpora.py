@@ -23,14 +23,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pullpush.cache import content_key
+from pullpush.cache import content_key, digest
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import Clips, Columns, NoLabelsError, StoredClips, World, identity
 from pullpush.data.language.vocabulary import load_labels
 from pullpush.data.recordings.overlap import check_recordings
 from pullpush.data.recordings.registry import DatasetCard, Listing, datasets_home, find, listing, official_table
 from pullpush.data.sets.folder import read_captions
-from pullpush.data.store import fingerprint, stored
+from pullpush.data.store import stored
 from pullpush.errors import PullPushError, check_known, few, unknown
 from pullpush.settings import check_fields
 
@@ -66,14 +66,14 @@ def recorded_captions(
 ) -> list[list[str]]:
     """In English from the column of captions, in others from tables; none for files that they lack."""
     if language in tables:
-        table = read_captions(tables[language])
+        table = read_captions(tables[language], whole=False)
         found = [table.get(name, []) for name in columns["file"]]
     elif language == "eng" and "captions" in columns:
         found = columns["captions"]
     else:
         offered = [*(["eng"] if "captions" in columns else []), *tables]
         raise unknown(f"language of {title}'s captions", language, offered)
-    return [[clean(text, cleaning) for text in captions] for captions in found]
+    return [[cleaned for text in captions if (cleaned := clean(text, cleaning))] for captions in found]
 
 
 def every_caption(clips: StoredClips, language: str = "eng") -> StoredClips:
@@ -241,7 +241,7 @@ def load_corpus(config: CorpusConfig) -> World:
         splits["train"] = every_caption(splits["train"])
     tables = language_tables(dataset.where(datasets_home()))
     about = [config.every_caption, *(splits[split].captions("eng") for split in ("train", "valid"))]
-    words = content_key([*about, {language: fingerprint(path) for language, path in tables.items()}])
+    words = content_key([*about, {language: digest(path) for language, path in tables.items()}])
     return World(config, splits, words, parts=("data/decoding", "data/relevance", "data/labels"))
 
 
@@ -319,10 +319,12 @@ def _clips(
 
 def language_tables(folder: Path) -> dict[str, Path]:
     """The files of a folder's captions in further languages, by ISO 639-3 code: `captions.fra.csv`; PullPushError where
-    a name is no code.
+    a name is no code, or that of English, which the set itself has.
     """
     found = {path.name.removeprefix("captions.").removesuffix(".csv"): path for path in folder.glob("captions.*.csv")}
     for code, path in found.items():
         if not re.fullmatch("[a-z]{3}", code):
             raise PullPushError(f"{path}: {code!r} is no language: three letters of ISO 639-3, as in captions.fra.csv")
+        if code == "eng":
+            raise PullPushError(f"{path}: captions in English are read from captions.csv; take one of the two away")
     return dict(sorted(found.items()))

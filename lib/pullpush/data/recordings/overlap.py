@@ -13,6 +13,7 @@ Whether recordings are silent, clipped, or there twice is looked at when they ar
 import hashlib
 import json
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -42,7 +43,7 @@ AGREEMENT = 0.65  # of the bits: a bit error rate of 0.35, §4.3
 SHORT = 83, 0.8  # frames (1 s) in which both clips must sound, and their agreement where it is less than a block
 SILENCE = 0  # the word of digital silence
 COMMON = 64  # a word of 32 bits that is more frequent among the test clips says nothing
-TRIED = 5  # offsets with most equal words that are compared bit by bit
+TRIED = 5  # offsets of a clip with most equal words that are compared bit by bit
 
 
 def check_recordings(title: str, splits: Mapping[str, StoredClips]) -> None:
@@ -168,9 +169,12 @@ def matches(words: np.ndarray, index: Index) -> list[Match]:
     theirs = np.repeat(low, counts) + np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
     offsets = np.stack([index.clip[theirs], ours - index.frame[theirs]])
     pairs, votes = np.unique(offsets, axis=1, return_counts=True)
-    best: dict[int, Match] = {}
-    for place in np.argsort(-votes, kind="stable")[:TRIED]:
+    best, tried = dict[int, Match](), Counter[int]()
+    for place in np.argsort(-votes, kind="stable"):
         clip, offset = map(int, pairs[:, place])
+        if tried[clip] == TRIED or (votes[place] == 1 and tried.total() >= TRIED):
+            continue
+        tried[clip] += 1
         agreement = _agreement(words, index.prints[clip], offset)
         if agreement > (best[clip].agreement if clip in best else 0):
             best[clip] = Match(clip, agreement, offset)

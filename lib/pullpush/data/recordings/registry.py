@@ -215,6 +215,11 @@ def official_table(path: Path, columns: Sequence[str], **options: Any) -> pd.Dat
         table = pd.read_csv(path, dtype=str, keep_default_na=False, **options)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise PullPushError(f"{path} is not a CSV table in UTF-8: {error}") from error
+    if not isinstance(table.index, pd.RangeIndex):  # pandas takes what is too much for names of rows
+        raise PullPushError(
+            f"{path}: rows have more fields than its header has names; put a text that holds a comma into quotes: "
+            '"a dog, then a cat"'
+        )
     if missing := [name for name in columns if name not in table.columns]:
         raise PullPushError(f"{path} needs the columns {', '.join(columns)}, lacks {', '.join(missing)}")
     return table

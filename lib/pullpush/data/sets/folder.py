@@ -5,6 +5,7 @@ The table is a CSV in the layout of Clotho or AudioCaps, see `read_captions`.
 
 import csv
 import io
+import re
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
@@ -16,6 +17,7 @@ from pullpush.errors import DataNotFoundError, PullPushError, few
 
 SPLITS = {"train": "train", "valid": "valid", "val": "valid", "test": "test"}
 MARKS = (";", "\t", "|")
+CAPTION = re.compile(r"caption(_\d+)?")  # columns of the table; others, such as caption_id, are nobody's words
 
 
 class Row(NamedTuple):
@@ -33,7 +35,8 @@ def read(place: Path, split: str) -> Listing:
     table = place / "captions.csv"
     rows = rows_of(table)
     if wrong := next((row for row in rows if row.split not in SPLITS), None):
-        what = f"line {wrong.line} has the split {wrong.split!r}" if wrong.split else "there is no split"
+        what = f"line {wrong.line} has " + (f"the split {wrong.split!r}" if wrong.split else "no split")
+        what = what if any(row.split for row in rows) else "there is no split"
         raise PullPushError(f"{table}: {what}; a column `split` says train, valid or test for each row")
     chosen = [row for row in rows if SPLITS[row.split] == split]
     if not chosen:
@@ -52,13 +55,15 @@ def located(card: DatasetCard, path: str) -> DatasetCard:
     return replace(card, title=Path(path).name, folder=str(Path(path).expanduser().absolute()))
 
 
-def read_captions(path: str | Path) -> dict[str, list[str]]:
-    """Captions of each recording: file name → captions, in the order of the file.
+def read_captions(path: str | Path, *, whole: bool = True) -> dict[str, list[str]]:
+    """Captions of each recording: file name → captions, in the order of the file. whole: each recording has one, else
+    `PullPushError`; a table in a further language may be unfinished.
 
     The CSV has a column `file_name` and either `caption` (one row per caption; rows of one file are gathered) or
     `caption_1`, `caption_2`, …; empty cells are left out.
     """
-    return gathered(Path(path), rows_of(Path(path)))
+    rows = rows_of(Path(path))
+    return gathered(Path(path), rows if whole else (row for row in rows if row.captions))
 
 
 def gathered(path: Path, rows: Iterable[Row]) -> dict[str, list[str]]:
@@ -87,7 +92,7 @@ def rows_of(path: Path) -> list[Row]:
     names = header[1]
     if len(names) == 1 and (mark := next((each for each in MARKS if each in names[0]), "")):
         raise PullPushError(f"{path} parts its fields by {mark!r}: save it with commas")
-    captions = [place for place, name in enumerate(names) if name == "caption" or name.startswith("caption_")]
+    captions = [place for place, name in enumerate(names) if CAPTION.fullmatch(name)]
     if "file_name" not in names or not captions:
         raise PullPushError(f"{path} needs the columns file_name and caption (or caption_1, caption_2, …), got {names}")
     for line, fields in rows:

@@ -98,10 +98,11 @@ def load_dataset(name: str, *arguments: Any, **options: Any) -> Any:
 
 
 def _write(place: Path, name: str, rows: Iterator[Row]) -> None:
-    """Recordings in `audio`, captions in `captions.csv`, one row a caption; what lacks either is counted."""
+    """Recordings in `audio`, each of a split once, captions in `captions.csv`, one row a caption; what lacks either is
+    counted.
+    """
     (place / "audio").mkdir(parents=True)
-    names: set[str] = set()
-    lacking = 0
+    names, known, lacking = set[str](), dict[tuple[str, str], str](), 0
     with open(place / "captions.csv", "w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         table.writerow(["split", "file_name", "caption"])
@@ -109,10 +110,13 @@ def _write(place: Path, name: str, rows: Iterator[Row]) -> None:
             if not row.sound or not row.captions:
                 lacking += 1
                 continue
-            own = row.name if row.name and row.name not in names else f"{row.split}-{number:06d}-{row.name}"
-            names.add(own)
-            (place / "audio" / own).write_bytes(row.sound)
-            table.writerows((row.split, own, caption) for caption in row.captions)
+            recording = row.split, content_key(row.sound)
+            if recording not in known:
+                own = row.name if row.name and row.name not in names else f"{row.split}-{number:06d}-{row.name}"
+                names.add(own)
+                known[recording] = own
+                (place / "audio" / own).write_bytes(row.sound)
+            table.writerows((row.split, known[recording], caption) for caption in row.captions)
     if lacking:
         warnings.warn(f"{name}: {lacking} clips without a recording or without a caption left out", stacklevel=4)
 
@@ -132,12 +136,14 @@ def _rows(name: str, splits: Mapping[str, Any], options: Mapping[str, str]) -> I
         audio = _columns(name, features, options, "audio", sounds)[0]
         texts = _columns(name, features, options, "text", known)
         data = splits[theirs].select_columns([audio, *texts]).cast_column(audio, sound_type(decode=False))
-        for number, row in enumerate(tqdm(data, desc=f"writing {name} {theirs}", unit="clip", disable=hidden())):
+        numbers: dict[str, int] = {}  # of recordings, which may have a row for each caption
+        for row in tqdm(data, desc=f"writing {name} {theirs}", unit="clip", disable=hidden()):
             sound = row[audio] or {}
             path = sound.get("path") or ""
             content = sound.get("bytes") or (Path(path).read_bytes() if Path(path).is_file() else b"")
             several = ([row[column]] if isinstance(row[column], str) else row[column] or () for column in texts)
             captions = [text.strip() for each in several for text in each if text and text.strip()]
+            number = numbers.setdefault(content_key(content), len(numbers))
             yield Row(tenths.get(number % 10, split) if split == "train" else split, Path(path).name, content, captions)
 
 

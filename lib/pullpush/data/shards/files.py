@@ -33,16 +33,15 @@ from torchaudio.functional import resample
 
 from pullpush.cache import atomic_path, cached_file, content_key, digest
 from pullpush.checks import check_count
-from pullpush.data.audio import SAMPLE_RATE
+from pullpush.data.audio import FLOATS, MARGIN, SAMPLE_RATE, check_rate, check_scale
 from pullpush.data.clips import Clips
 from pullpush.data.store import FULL_SCALE, to_int16
-from pullpush.errors import DataNotFoundError, PullPushError, check_all_known, few
+from pullpush.errors import AudioError, DataNotFoundError, PullPushError, check_all_known, few
 
 INDEX = "index.json"
 COUNTS = "shards"  # in the cache
 AUDIO = ("flac", "wav", "ogg", "mp3", "opus")
 TEXTS = ("captions", "caption", "text")
-MARGIN = 0.1  # seconds that are read beyond a cut, so that resampling does not change its end
 Where = str | Path | Sequence[str | Path]
 
 
@@ -315,7 +314,7 @@ def decoded(raw: bytes, *, sample_rate: int | None = None, seconds: float | None
         with soundfile.SoundFile(io.BytesIO(raw)) as file:
             rate = file.samplerate
             frames = -1 if seconds is None else int((seconds + MARGIN) * rate)
-            whole = file.subtype == "PCM_16"
+            whole, floats = file.subtype == "PCM_16", file.subtype in FLOATS
             wave = file.read(frames, dtype="int16" if whole else "float32", always_2d=True)
     except (soundfile.LibsndfileError, RuntimeError) as error:
         raise DamagedError(f"its recording cannot be decoded: {error}") from error
@@ -324,5 +323,12 @@ def decoded(raw: bytes, *, sample_rate: int | None = None, seconds: float | None
         raise DamagedError(
             "its recording is empty" if not len(wave) else "its recording has values that are no numbers"
         )
+    try:
+        if floats:
+            check_scale(Path("its recording"), wave)
+        if sample_rate is not None:
+            check_rate(Path("its recording"), rate, sample_rate)
+    except AudioError as error:
+        raise DamagedError(str(error)) from error
     wave = wave if sample_rate in (None, rate) else resample(wave, rate, sample_rate)
     return wave if seconds is None else wave[: round(seconds * (sample_rate or rate))]
