@@ -99,8 +99,9 @@ def explained(target: Path) -> Iterator[None]:
         if error.errno == errno.EISDIR:
             said = f"{error.filename2 or error.filename} is a folder where a file belongs: remove it"
             raise CacheError(f"cannot write {target}, since {said}") from error
-        if error.errno in NO_FOLDER and (file := _file_above(target)):
-            raise CacheError(f"cannot write {target}, since {file} is a file: {advice} a folder") from error
+        files = [path for path in reversed(target.parents) if path.exists() and not path.is_dir()]
+        if error.errno in NO_FOLDER and files:
+            raise CacheError(f"cannot write {target}, since {files[0]} is a file: {advice} a folder") from error
         # Not of what a builder looks for: only of the place itself, as below /proc.
         if error.errno == errno.ENOENT and error.filename and target.is_relative_to(str(error.filename)):
             raise CacheError(f"cannot make {error.filename}: {advice} a folder that you may write to") from error
@@ -117,8 +118,3 @@ def umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-def _file_above(target: Path) -> Path | None:
-    """What is a file where a folder is needed."""
-    return next((path for path in reversed(target.parents) if path.exists() and not path.is_dir()), None)

@@ -5,6 +5,7 @@ names CED, Dasheng and PaSST keep: `blocks.0.attn.qkv.weight` and so on.
 """
 
 import math
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -74,25 +75,15 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
         return F.scaled_dot_product_attention(q.float(), k.float(), v.float(), attn_mask=mask)
 
 
-class MLP(nn.Module):
-    """Linear–GELU–Linear over each place."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.fc1 = nn.Linear(width, 4 * width)
-        self.fc2 = nn.Linear(4 * width, width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.fc2(F.gelu(self.fc1(x)))
-
-
 class Block(nn.Module):
     """A pre-norm transformer layer."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(width, EPSILON), nn.LayerNorm(width, EPSILON)
-        self.attn, self.mlp = Attention(width, heads), MLP(width)
+        self.attn = Attention(width, heads)
+        layers = {"fc1": nn.Linear(width, 4 * width), "gelu": nn.GELU(), "fc2": nn.Linear(4 * width, width)}
+        self.mlp = nn.Sequential(OrderedDict(layers))
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         x = x + self.attn(self.norm1(x), mask)

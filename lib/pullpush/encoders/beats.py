@@ -53,8 +53,6 @@ class BEATsSize:
     def __post_init__(self) -> None:
         if self.width % self.heads:
             raise ValueError(f"width must be divisible by heads, got width={self.width}, heads={self.heads}")
-        if self.width % self.conv_groups:
-            object.__setattr__(self, "conv_groups", math.gcd(self.width, self.conv_groups))
 
 
 class GatedAttention(nn.Module):

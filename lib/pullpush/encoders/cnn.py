@@ -56,10 +56,7 @@ class CNN(AudioEncoder):
         self.blocks = nn.ModuleList(
             ConvBlock(inputs, outputs) for inputs, outputs in zip((1, *channels), channels, strict=False)
         )
-        bands = self.frontend.mels
-        for _ in channels:
-            bands = -(-bands // 2)
-        self.dim = channels[-1] * bands
+        self.dim = channels[-1] * -(-self.frontend.mels // 2 ** len(channels))
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
         mel, mask = self.frontend(audio, lengths)

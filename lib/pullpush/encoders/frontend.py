@@ -61,17 +61,11 @@ class LogMel(nn.Module):
             power = self.bank.T @ (spectrum.real.square() + spectrum.imag.square())  # (B, mels, count)
             decibel = 10 * torch.log10(power.clamp(min=POWER_FLOOR))
             mel = (decibel - DB_CENTRE) / DB_SPREAD
-        if self.training and self.spec_augment:
-            mel = self._augment(mel)
+        if self.training and self.spec_augment:  # one band and one stretch of each clip become the average level
+            mel = mask_along_axis_iid(mel[:, None], max(1, self.mels // 8), 0.0, axis=2)
+            mel = mask_along_axis_iid(mel, max(1, mel.shape[-1] // 8), 0.0, axis=3)[:, 0]
         mask = length_mask(frames, count)
         return mel.masked_fill(~mask[:, None], 0.0), mask
-
-    def _augment(self, mel: Tensor) -> Tensor:
-        """One band and one stretch of each clip set to zero, which is the average level."""
-        mel = mel[:, None]
-        mel = mask_along_axis_iid(mel, max(1, self.mels // 8), 0.0, axis=2)
-        mel = mask_along_axis_iid(mel, max(1, mel.shape[-1] // 8), 0.0, axis=3)
-        return mel[:, 0]
 
 
 def spectra(audio: Tensor, window: Tensor, size: int, hop: int, count: int, before: int | None = None) -> Tensor:
@@ -83,6 +77,15 @@ def spectra(audio: Tensor, window: Tensor, size: int, hop: int, count: int, befo
     before = (size - len(window)) // 2 if before is None else before
     audio = F.pad(audio, (before, max(0, (count - 1) * hop + size - before - audio.shape[1])))
     return torch.stft(audio, size, hop, len(window), window, center=False, return_complex=True)[..., :count]
+
+
+def mel_power(
+    audio: Tensor, window: Tensor, bank: Tensor, size: int, hop: int, count: int, before: int | None = None
+) -> Tensor:
+    """`(B, T)` → `(B, count, mels)` float32, the power of `spectra` in the bands of `bank`, `(size / 2 + 1, mels)`."""
+    with torch.autocast(audio.device.type, enabled=False):  # half precision is too coarse for power spectra
+        spectrum = spectra(audio.float(), window, size, hop, count, before)
+        return (spectrum.real.square() + spectrum.imag.square()).mT @ bank
 
 
 class LogMelPatches(nn.Module):

@@ -44,7 +44,7 @@ class PEAudio(AudioEncoder):
         for codec in (whole.audio_encoder.embedder.dac_encoder, whole.audio_encoder.embedder.bottleneck):
             codec.requires_grad_(False)  # out of the optimiser: its forward pass gives it no gradient
         self.network = Pretrained(whole.audio_encoder, frozen=frozen)
-        self.hop, self.dim = pe_hop(whole), whole.config.audio_config.hidden_size
+        self.hop, self.dim = whole.config.audio_config.dac_config.hop_length, whole.config.audio_config.hidden_size
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
         clips = [mirrored(clip, self.hop) for clip in split_rows(audio.to(self.network.device), lengths)]
@@ -65,7 +65,8 @@ class WholePEAudio(PublishedModel):
         scale = float(network.text_audio_logit_scale.detach())
         tau = 1 / scale if scale > 0 else 1.0  # a model with random weights has scale 0
         super().__init__(network, tau=tau, bias=float(network.text_audio_logit_bias.detach()), sample_rate=PE_RATE)
-        self.hop, self.tokenizer = pe_hop(network), tokenizer_of(model, tokenizer)
+        self.hop = network.config.audio_config.dac_config.hop_length
+        self.tokenizer = tokenizer_of(model, tokenizer)
 
     def _windows(self, audio: Tensor, lengths: Tensor) -> Tensor:
         return by_length(self._encode, [mirrored(clip, self.hop) for clip in split_rows(audio, lengths)])
@@ -86,11 +87,6 @@ def pe_classes() -> Any:
     if not hasattr(transformers, "PeAudioModel"):
         raise PullPushError(f"PE-Audio needs transformers 5, got {transformers.__version__}: install a newer release")
     return transformers
-
-
-def pe_hop(whole: Any) -> int:
-    """Samples in one step of the codec, to whose multiples clips are filled up."""
-    return whole.config.audio_config.dac_config.hop_length
 
 
 def mirrored(clip: Tensor, hop: int) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torchaudio.functional import melscale_fbanks
 
-from pullpush.encoders.frontend import spectra
+from pullpush.encoders.frontend import mel_power
 from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoder, AudioEncoderCard
 from pullpush.encoders.pretrained import Pretrained
 from pullpush.encoders.wheels import Wheel, filled, onnx_layers
@@ -39,25 +39,6 @@ BLOCKS = (
     (96, FURTHER, (2, 2)),
 )
 SIZE = 96
-
-
-class SpeechMel(nn.Module):
-    """Log-mel spectrogram as the network was trained on: dB of 16-bit samples, 80 dB deep, divided by ten, plus two."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        bank = melscale_fbanks(N_FFT // 2 + 1, 60.0, 3800.0, MELS, SAMPLE_RATE, norm="slaney", mel_scale="slaney")
-        self.register_buffer("window", torch.hann_window(WINDOW), persistent=False)
-        self.register_buffer("bank", bank, persistent=False)
-
-    def forward(self, audio: Tensor, frames: int) -> Tensor:
-        """`(B, T)` 16 kHz, zero beyond each clip → `(B, frames, MELS)`."""
-        with torch.autocast(audio.device.type, enabled=False):  # half precision is too coarse for power spectra
-            spectrum = spectra(audio.float() * 32768.0, self.window, N_FFT, HOP, frames, before=0)
-            power = (spectrum.real.square() + spectrum.imag.square()).mT @ self.bank
-            decibel = 10 * torch.log10(power.clamp(min=1e-10))
-            # Frames of padding are the quietest there are, so that the loudest one is the clip's.
-            return decibel.maximum(decibel.amax((1, 2), keepdim=True) - RANGE) / 10 + 2
 
 
 class SpeechNet(nn.Module):
@@ -100,7 +81,9 @@ class SpeechEmbedding(AudioEncoder):
 
     def __init__(self, *, pretrained: bool = True, frozen: bool = False) -> None:
         super().__init__()
-        self.frontend = SpeechMel()
+        bank = melscale_fbanks(N_FFT // 2 + 1, 60.0, 3800.0, MELS, SAMPLE_RATE, norm="slaney", mel_scale="slaney")
+        self.register_buffer("window", torch.hann_window(WINDOW), persistent=False)
+        self.register_buffer("bank", bank, persistent=False)
         self.network = Pretrained(filled(SpeechNet(), WHEEL, read, pretrained=pretrained), frozen=frozen)
 
     def sequence(self, audio: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -109,7 +92,12 @@ class SpeechEmbedding(AudioEncoder):
         frames = ((lengths - N_FFT).clamp(min=0) + HOP - 1) // HOP + 1
         windows = ((frames - FRAMES).clamp(min=0) + STEP - 1) // STEP + 1  # the last of which may end in silence
         count = int(windows.max())
-        mel = self.frontend(audio, FRAMES + STEP * (count - 1))
+        places = FRAMES + STEP * (count - 1)
+        power = mel_power(audio.float() * 32768.0, self.window, self.bank, N_FFT, HOP, places, before=0)
+        decibel = 10 * torch.log10(power.clamp(min=1e-10))
+        # As it was trained: dB of 16-bit samples, 80 dB deep, divided by ten, plus two. Frames of padding are the
+        # quietest there are, so that the loudest one is the clip's.
+        mel = decibel.maximum(decibel.amax((1, 2), keepdim=True) - RANGE) / 10 + 2
         return self.network(mel), length_mask(windows, count)
 
     def forward(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:

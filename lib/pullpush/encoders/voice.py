@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torchaudio.functional import melscale_fbanks
 
-from pullpush.encoders.frontend import spectra
+from pullpush.encoders.frontend import mel_power
 from pullpush.encoders.interface import SAMPLE_RATE, AudioEncoder, AudioEncoderCard
 from pullpush.encoders.pretrained import Pretrained
 from pullpush.encoders.wheels import Wheel, filled
@@ -62,7 +62,6 @@ class Voice(AudioEncoder):
 
     def __init__(self, *, pretrained: bool = True, frozen: bool = False) -> None:
         super().__init__()
-        # librosa's default filters and window, of power, not its logarithm
         bank = melscale_fbanks(WINDOW // 2 + 1, 0.0, SAMPLE_RATE / 2, MELS, SAMPLE_RATE, "slaney", "slaney")
         self.register_buffer("window", torch.hann_window(WINDOW), persistent=False)
         self.register_buffer("bank", bank, persistent=False)
@@ -74,16 +73,12 @@ class Voice(AudioEncoder):
         audio = audio.float()
         rms = (audio.square().sum(dim=1) / lengths).sqrt()
         audio = audio * (LEVEL / rms.clamp(min=1e-9)).clamp(min=1.0)[:, None]  # raised to LEVEL; silence stays silence
-        mel = self._mel(audio, FRAMES + STEP * (max(counts) - 1))
+        # librosa's default filters and window, of power, not its logarithm; frame j is centred on sample 160 j
+        frames = FRAMES + STEP * (max(counts) - 1)
+        mel = mel_power(audio, self.window, self.bank, WINDOW, HOP, frames, before=WINDOW // 2)
         parts = torch.cat([clip.unfold(0, FRAMES, STEP)[:count] for clip, count in zip(mel, counts, strict=True)])
         embedded = self.network(parts.mT).split(counts)
         return F.normalize(torch.stack([clip.mean(dim=0) for clip in embedded]), dim=1)
-
-    def _mel(self, audio: Tensor, frames: int) -> Tensor:
-        """`(B, T)` → `(B, frames, MELS)` mel power, frame j centred on sample 160 j, with silence around the clip."""
-        with torch.autocast(audio.device.type, enabled=False):  # half precision is too coarse for power spectra
-            spectrum = spectra(audio, self.window, WINDOW, HOP, frames, before=WINDOW // 2)
-            return (spectrum.real.square() + spectrum.imag.square()).mT @ self.bank
 
 
 def partials(samples: int) -> int:

@@ -56,13 +56,6 @@ class Convolution(nn.Sequential):
         nn.init.zeros_(self[1].bias)
 
 
-class Separable(nn.Sequential):
-    """A convolution of each channel by itself, then one across channels."""
-
-    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
-        super().__init__(Convolution(inputs, inputs, stride=stride, groups=inputs), Convolution(inputs, outputs, 1))
-
-
 class YAMNet(SplitAudioEncoder):
     """YAMNet on patches of 0.96 s that cover the clip evenly; the features before its classifier, averaged over them.
 
@@ -139,7 +132,8 @@ class Parts(nn.Module):
         blocks: list[nn.Module] = [Convolution(1, FIRST, stride=2)]
         channels = FIRST
         for outputs, stride in BLOCKS:
-            blocks.append(Separable(channels, outputs, stride))
+            alone = Convolution(channels, channels, stride=stride, groups=channels)  # each channel, then all of them
+            blocks.append(nn.Sequential(alone, Convolution(channels, outputs, 1)))
             channels = outputs
         self.lower, self.upper = nn.Sequential(*blocks[:LOWER]), nn.Sequential(*blocks[LOWER:])
         self.classifier = nn.Linear(channels, CLASSES)

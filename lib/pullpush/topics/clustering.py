@@ -234,7 +234,10 @@ def reassigned(
     elif strategy == "embeddings":
         likeness = metrics.pairwise.cosine_similarity(embeddings, topic_means(embeddings, labels))
     else:
-        likeness = _by_words(texts, labels)
+        counts, _ = count_words(texts)
+        classes = by_class(counts, labels)  # outliers are one of their own
+        topics = class_tfidf(classes)[-(int(labels.max()) + 1) :]
+        likeness = metrics.pairwise.cosine_similarity(counts.multiply(rarity(classes)), topics)
     best = likeness.argmax(axis=1)
     if strategy == "c-tf-idf":
         best[likeness.max(axis=1) <= 0] = OUTLIER
@@ -244,14 +247,6 @@ def reassigned(
 def topic_means(embeddings: NDArray[np.float32], labels: NDArray[np.int64]) -> NDArray[np.float64]:
     """The mean embedding of each topic, `(K, d)` float64."""
     return np.stack([embeddings[labels == topic].mean(axis=0, dtype=np.float64) for topic in range(labels.max() + 1)])
-
-
-def _by_words(texts: Sequence[str], labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The cosine of the weighted words of captions and topics, `(N, K)`; outliers are a class of their own."""
-    counts, _ = count_words(texts)
-    classes = by_class(counts, labels)
-    topics = class_tfidf(classes)[-(int(labels.max()) + 1) :]
-    return metrics.pairwise.cosine_similarity(counts.multiply(rarity(classes)), topics)
 
 
 def by_size(labels: NDArray[np.int64], weights: NDArray[np.int64] | None = None) -> NDArray[np.int64]:

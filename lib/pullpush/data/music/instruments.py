@@ -79,14 +79,6 @@ def load_words() -> Mapping[str, Mapping[str, Any]]:
     return read_table(TABLE)["words"]
 
 
-def families(instruments: Sequence[Instrument]) -> dict[str, list[int]]:
-    """Family → the numbers of its instruments."""
-    groups: dict[str, list[int]] = {}
-    for row, instrument in enumerate(instruments):
-        groups.setdefault(instrument.family, []).append(row)
-    return groups
-
-
 def event_of(instrument: Instrument) -> Event:
     """The instrument as an event of scenes: in the languages of the table."""
     phrases = {}

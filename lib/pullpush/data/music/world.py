@@ -37,7 +37,6 @@ from pullpush.data.languages import LANGUAGES, told_by
 from pullpush.data.music.instruments import (
     REAL,
     event_of,
-    families,
     font_path,
     load_font,
     load_instruments,
@@ -146,7 +145,8 @@ def never_named(config: MusicConfig) -> set[int]:
     """The instruments that training does not name: a share of each family, drawn by a hash of the names."""
     table = load_instruments()
     held = set()
-    for rows in families(table).values():
+    for family in {item.family for item in table}:
+        rows = [row for row, item in enumerate(table) if item.family == family]
         order = sorted(rows, key=lambda row: share(("named", config.seed, table[row].name)))
         held |= set(order[: int(config.share * len(rows))])
     return held
