@@ -13,7 +13,7 @@ from torch import Tensor
 
 from pullpush.checks import check_embeddings, check_numbers_of, check_tensors
 from pullpush.errors import UnknownNameError
-from pullpush.metrics._retrieval import recall_by_chance
+from pullpush.metrics._retrieval import recall_by_chance, retrieval_per_query
 from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values, by_language
 from pullpush.metrics.prompt_templates import GLAP, PICTURES, SOUNDS
 from pullpush.precision import in_single
@@ -148,6 +148,23 @@ def accuracy_by_language(kind: str, embedded: Embeddings) -> Values:
     return values
 
 
+def named_clips(embedded: Embeddings) -> Values:
+    """Of N clips in C classes, by one English prompt a class: "class R@1" (zero-shot, the class of a clip comes first),
+    "class R@5" and "class mAP@10" of each clip `(N,)`; "sound mAP@10", clips found by the name of a class, of each
+    class that has clips `(C,)`; the "predicted" class and the true "class" of each clip `(N,)`.
+    """
+    prompts, labels = embedded.prompts("eng"), embedded.labels
+    similarity = embedded.singles @ prompts.T
+    truth = torch.nn.functional.one_hot(labels, len(prompts)).bool()
+    by_sound = retrieval_per_query(similarity, truth, ks=(1, 5), map_at=(10,))
+    there = truth.any(dim=0)
+    by_name = retrieval_per_query(similarity.T[there], truth.T[there], ks=(), map_at=(10,))
+    found = {f"class {name}": values for name, values in by_sound.items()}
+    found |= {f"sound {name}": values for name, values in by_name.items()}
+    found |= {"predicted": zero_shot_predictions(embedded.singles, prompts), "class": labels}
+    return {name: values.double().numpy() for name, values in found.items()}
+
+
 CHANCE = partial(recall_by_chance, 1)
 NEEDS = ("singles", "labels", "prompts")
 ABOUT = "Accuracy by class in 16 languages, prompts and labels translated; of spoken words in the one that they are in."
@@ -199,5 +216,21 @@ CARDS = (
             scores=BY_LANGUAGE,
         )
         for name, kind in (("sound-prompts", "sound"), ("music-prompts", "music"), ("speech-prompts", "speech"))
+    ),
+    MetricCard(
+        name="named-clips",
+        make=named_clips,
+        title="Classes by sound, sounds by class",
+        about="Zero-shot classification and retrieval by the names of classes, by clip, and what each is taken for.",
+        source="GLAP §4; Piczak 2015",
+        needs=NEEDS,
+        scores=(
+            Score("class R@1", better="higher", chance=CHANCE),
+            Score("class R@5", better="higher", chance=partial(recall_by_chance, 5)),
+            Score("class mAP@10", better="higher"),
+            Score("sound mAP@10", better="higher"),
+            Score("predicted"),
+            Score("class"),
+        ),
     ),
 )
