@@ -98,8 +98,7 @@ def check_number(
         if value.device.type != "cpu" or torch.compiler.is_compiling() or is_batched():
             return
         value = value.detach().item()
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number, got {kind_of(value)} {_short(value)}".rstrip())
+    check_real(name, value)
     if not abs(value) < LARGEST:
         raise ValueError(
             f"{name} must be finite{f' and below {LARGEST:g}' if abs(value) < math.inf else ''}, got {value}"
@@ -113,6 +112,12 @@ def check_number(
 def is_batched() -> bool:
     """Whether this runs under `torch.vmap`, where no number can be looked at."""
     return torch._C._functorch.maybe_current_level() is not None
+
+
+def check_real(name: str, value: Any) -> None:
+    """Require a number, whichever."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, got {kind_of(value)} {_short(value)}".rstrip())
 
 
 def check_count(name: str, value: Any, *, least: int = 1, most: float = math.inf) -> None:
