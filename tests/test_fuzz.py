@@ -254,8 +254,7 @@ METRICS = {
     "retrieval of pairs": lambda a, b, n: metrics.retrieval(a, torch.eye(4, dtype=torch.bool), ks=(n,), threshold=n),
     "by_clip": lambda a, b, n: metrics.by_clip(a, b, ks=(n,), map_at=()),
     "by_caption": lambda a, b, n: metrics.by_caption(a, b, torch.tensor([0, 1, 2, 3])),
-    "zero_shot": lambda a, b, n: metrics.zero_shot(a, b, torch.tensor([0, 1, 2, 3])),
-    "labels": lambda a, b, n: metrics.zero_shot(torch.eye(4), torch.eye(4), a),
+    "zero_shot_predictions": lambda a, b, n: metrics.zero_shot_predictions(a, b),
     "alignment": lambda a, b, n: metrics.alignment(a, b, alpha=n),
     "uniformity": lambda a, b, n: metrics.uniformity(a, t=n),
     "gap": lambda a, b, n: metrics.gap(a, b),
@@ -280,7 +279,7 @@ def test_metrics(name, a, b, n):
         assert found.low <= found.value <= found.high
     elif name != "gap" or (a.isfinite().all() and b.isfinite().all()):
         assert whole(found)
-    if name in ("retrieval of pairs", "by_clip", "by_caption", "zero_shot"):
+    if name in ("retrieval of pairs", "by_clip", "by_caption"):
         assert all(0 <= value <= 1 for score in found.values() for value in torch.as_tensor(score).view(-1))
 
 

@@ -91,24 +91,20 @@ def test_a_translation_that_is_not_there_yet_is_none(mine):
 
 
 def test_an_edit_anywhere_in_a_translation_is_another_world(mine):
-    rows = [f"0.wav,Un bruit {number}\n" for number in range(1000)]
-    before, after = (
-        load(mine, GOOD, further="".join(["file_name,caption\n", *rows[:500], middle, *rows[501:]])).identity
-        for middle in ("0.wav,Un bruit 500\n", "0.wav,Un chien 500\n")
-    )
-    assert before != after
+    long = "file_name,caption\n" + "0.wav,Un bruit\n" * 1000
+    mended = f"{long[:9000]}{long[9000:].replace('bruit', 'chien', 1)}"
+    assert load(mine, GOOD, further=long).identity != load(mine, GOOD, further=mended).identity
 
 
 def test_only_captions_are_captions(mine):
-    corpus = load(mine, "train,0.wav,A dog,7,en\nvalid,1.wav,A cat,8,en\ntest,2.wav,A bird,9,en\n",
-                  head="split,file_name,caption,caption_id,caption_language\n")  # fmt: skip
-    assert corpus.train.captions("eng") == [["A dog"]]
+    rows = "train,0.wav,A dog,7\nvalid,1.wav,A cat,8\ntest,2.wav,A bird,9\n"
+    assert load(mine, rows, head="split,file_name,caption,caption_id\n").train.captions("eng") == [["A dog"]]
 
 
 def test_what_cleaning_empties_is_no_caption(mine):
     load(mine, GOOD + "train,0.wav,???\n")
-    corpus = load_corpus(CorpusConfig(f"folder:{mine}", text_cleaning="dcase"))
-    assert corpus.train.captions("eng") == [["a dog"]]
+    cleaned = CorpusConfig(f"folder:{mine}", text_cleaning="dcase")
+    assert load_corpus(cleaned).train.captions("eng") == [["a dog"]]
 
 
 def test_what_is_wrong_with_translations_is_told_too(mine):

@@ -268,18 +268,11 @@ def test_damaged_samples_are_replaced_and_counted(folder):
         assert len(set(batch.index.tolist())) == len(batch)
 
 
-@pytest.mark.parametrize(
-    ("rate", "peak", "reason"),
-    [
-        (16_000, 32_768.0, "reaches 3.277e\\+04 where full scale is 1"),
-        (44_101, 0.5, "has 44101 Hz, which has no simple"),
-    ],
-)
-def test_what_a_folder_refuses_of_a_recording_damages_a_sample(rate, peak, reason):
-    file = io.BytesIO()
-    soundfile.write(file, np.full(2000, peak), rate, format="WAV", subtype="FLOAT")
-    with pytest.raises(DamagedError, match=reason):
-        decoded(file.getvalue(), sample_rate=16_000)
+def test_what_a_folder_refuses_of_a_recording_damages_a_sample():
+    for rate, peak, reason in ((16_000, 32_768.0, "where full scale is 1"), (44_101, 0.5, "has no simple ratio")):
+        soundfile.write(file := io.BytesIO(), np.full(2000, peak), rate, format="WAV", subtype="FLOAT")
+        with pytest.raises(DamagedError, match=reason):
+            decoded(file.getvalue(), sample_rate=16_000)
 
 
 @pytest.mark.parametrize("cut", [700, 5000, 12_345])

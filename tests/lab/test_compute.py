@@ -13,7 +13,6 @@ from pullpush.lab.experiments import Experiment, ExperimentError, Trial
 from pullpush.metrics import METRICS, difference
 from pullpush.metrics.cards import MetricCard, Score
 from pullpush.training import recipe
-from pullpush.training.evaluate import retrieval_table
 from pullpush.training.runs import Plan
 
 PAIR = {"InfoNCE": ("infonce", {}), "with SVR": ("infonce+bi-static-svr", {"radius": 0.2})}
@@ -87,19 +86,15 @@ def test_a_metric_of_a_cell_is_asked_each_time_since_its_probe_may_not_see_what_
 
 
 def test_test_captions_that_were_mended_are_scored_anew(home, tmp_path):
-    rows = [(split, f"{split}{n}.wav", miniature.sentence(n)) for split in ("train", "valid", "test") for n in range(6)]
+    rows = [(split, f"{split}{n}.wav", miniature.sentence(n)) for split in ("train", "valid", "test") for n in range(4)]
     for number, (_, name, _) in enumerate(rows):
         miniature.tone(tmp_path / "audio" / name, number)
-    mended = [(*row[:2], other[2]) for row, other in zip(rows[12:], [*rows[13:], rows[12]], strict=True)]
     one, found = Experiment.of("own", {"InfoNCE": ("infonce", {})}, seeds=(0,), evaluations=("retrieval",)), []
-    for told in (rows, rows[:12] + mended):
+    for told in (rows, [*rows[:-1], (*rows[-1][:2], "mended")]):
         miniature.table(tmp_path / "captions.csv", told, ["split", "file_name", "caption"])
         world = load_data(CorpusConfig(f"folder:{tmp_path}"))
-        plan = Plan(world, recipe("infonce", audio="cnn", text="hashed", dim=8, epochs=1, batch_size=6))
-        model = plan.train(progress=False).model
-        scores = compute.scored(one, plan, [world])
-        table = retrieval_table(model, world.test).set_index(["direction", "metric"])["value"]
-        assert scores["T2A mAP@10"].mean() == pytest.approx(table["T2A", "mAP@10"])
+        plan = Plan(world, recipe("infonce", audio="cnn", text="hashed", dim=8, epochs=1, batch_size=4))
+        compute.scored(one, plan, [world])
         found.append((plan.key, len(list((home / "scores").glob("[!.]*.npz")))))
     (before, files), (after, more) = found
     assert (after, more) == (before, files + 1), "the run is the same, its scores are others"

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import special, stats
 
-from pullpush.metrics import inference
 from pullpush.metrics.inference import (
     CANNOT_TELL,
     HOLDS,
@@ -22,8 +21,6 @@ from pullpush.metrics.inference import (
     holm,
     main_effect,
     mean_squares,
-    pooled,
-    power,
     pseudo_values,
     standard_error,
     verdict,
@@ -48,7 +45,7 @@ def made(low, high, p=0.01, **fields):
     """A difference with a given interval."""
     variance = Variance(0.0, 0.0, 0.0, {})
     value, half = (low + high) / 2, (high - low) / 2
-    return Difference(value, low, high, half, p, 9.0, 0.95, 10, 100, 1, variance, **fields)
+    return Difference(value, low, high, half, p, 9.0, 0.95, 10, 100, variance, **fields)
 
 
 # Oracles
@@ -85,46 +82,6 @@ def test_mean_squares_and_components_equal_the_loops(shape, seed):
     assert (d.value, d.df, d.half_width) == pytest.approx((mean, df, half))
     assert (d.low, d.high) == pytest.approx((mean - half, mean + half))
     assert d.p == pytest.approx(2 * stats.t.sf(abs(mean) / math.sqrt(V / (S * C)), df))
-
-
-@settings(max_examples=30, deadline=None)
-@given(trunks=st.integers(2, 4), shape=shapes, seed=numbers)
-def test_nested_trunks_equal_the_loops(trunks, shape, seed):
-    (S, C), T = shape, trunks
-    x = scores(T, S, C, seed=seed) + np.random.default_rng(seed + 1).normal(size=(T, 1, 1))
-    mean, ms_t, ms_s, ms_tc, ms_rest, ms_c = x.mean(), 0.0, 0.0, 0.0, 0.0, 0.0
-    for c in range(C):
-        ms_c += T * S * (x[:, :, c].mean() - mean) ** 2 / (C - 1)
-    for t in range(T):
-        ms_t += S * C * (x[t].mean() - mean) ** 2 / (T - 1)
-        for s in range(S):
-            ms_s += C * (x[t, s].mean() - x[t].mean()) ** 2 / (T * (S - 1))
-        for c in range(C):
-            both = x[t, :, c].mean() - x[t].mean() - x[:, :, c].mean() + mean
-            ms_tc += S * both**2 / ((T - 1) * (C - 1))
-            for s in range(S):
-                rest = x[t, s, c] - x[t, s].mean() - x[t, :, c].mean() + x[t].mean()
-                ms_rest += rest**2 / (T * (S - 1) * (C - 1))
-    v = difference(x).variance
-    expected = {
-        "seed": (ms_s - ms_rest) / C,
-        "clip": (ms_c - ms_tc) / (T * S),
-        "interaction": ms_rest,
-        "trunk": (ms_t - ms_tc - ms_s + ms_rest) / (S * C),
-        "trunk_clip": (ms_tc - ms_rest) / S,
-    }
-    for name, part in expected.items():
-        assert getattr(v, name) == pytest.approx(max(part, 0), abs=1e-12), name
-    assert list(v.shares) == list(expected)
-    assert sum(v.shares.values()) == pytest.approx(1)
-    d, of_means = difference(x), difference(x.mean(axis=1))
-    assert interval(d) == pytest.approx(interval(of_means))  # trunks are what is sampled
-    assert (d.trunks, d.seeds, d.clips) == (T, S, C)
-
-
-def test_one_trunk_is_none():
-    x = scores(1, 4, 6)
-    assert difference(x) == difference(x[0])
 
 
 @settings(max_examples=25, deadline=None)
@@ -185,6 +142,7 @@ def test_identical_systems_differ_by_nothing_with_certainty():
         (np.zeros((3, 4)), np.zeros(4), r"theirs \(4,\)"),
         (np.zeros(4), None, r"shape \(4,\), expected \(seeds, clips\).*values\[:, None\]"),
         (1.0, None, r"shape \(\), expected"),
+        (np.zeros((2, 3, 4)), None, r"shape \(2, 3, 4\), expected"),
         (np.zeros((0, 4)), None, r"\(0, 4\) has no interval"),
         (np.zeros((1, 1)), None, "two seeds or two clips at least"),
         (
@@ -205,52 +163,6 @@ def test_bad_scores_are_named(ours, theirs, words):
 def test_a_level_is_a_fraction(level):
     with pytest.raises(ValueError, match=r"level is a fraction such as 0\.95|level must be finite"):
         difference(scores(3, 4), level=level)
-    with pytest.raises(ValueError, match=r"level is a fraction such as 0\.95|level must be finite"):
-        power(difference(scores(3, 4)), 1.0, level=level)
-
-
-# Power
-
-
-def test_the_seeds_at_hand_give_the_half_width_at_hand():
-    d = difference(scores(6, 40))
-    assert power(d, d.half_width * (1 + 1e-9)) == 6
-    assert power(d, d.half_width * (1 - 1e-6)) == 7
-
-
-def test_power_is_what_more_seeds_then_give():
-    few = difference(scores(100, 50, clip_scale=0.2))
-    needed = power(few, 0.35)
-    assert 5 < needed < 60
-    widths = [difference(scores(needed, 50, seed=s, clip_scale=0.2)).half_width for s in range(200)]
-    assert np.sqrt(np.mean(np.square(widths))) == pytest.approx(0.35, rel=0.1)
-    assert power(few, 0.35, level=0.99) > needed
-    assert power(few, 0.35, clips=500) <= needed
-    clipless = difference(scores(5, 1))
-    assert power(clipless, clipless.half_width / 2) > 5
-
-
-def test_power_says_how_many_clips_are_missing():
-    d = difference(scores(5, 30))
-    with pytest.raises(ValueError, match=r"with 30 clips .* at least \d+ clips are needed") as error:
-        power(d, 0.1)
-    clips = int(str(error.value).split("at least ")[1].split()[0])
-    assert clips == pytest.approx(d.variance.clip * (1.96 / 0.1) ** 2, rel=0.05)
-    assert power(d, 0.1, clips=clips) <= inference.MOST_SEEDS
-    with pytest.raises(ValueError, match="clips are needed"):
-        power(d, 0.1, clips=clips - 1)
-
-
-def test_power_needs_two_seeds_a_width_and_clips():
-    with pytest.raises(ValueError, match=r"two seeds at least: got 1\.0, 1"):
-        power(difference(scores(1, 5)), 1.0)
-    for width in (0, -1, math.nan):
-        with pytest.raises(ValueError, match=r"positive half-width|half_width must be finite"):
-            power(difference(scores(3, 5)), width)
-    with pytest.raises(ValueError, match="got 50 from 1"):
-        power(difference(scores(5, 1)), 1.0, clips=50)
-    with pytest.raises(ValueError, match="got 1 from 5"):
-        power(difference(scores(3, 5)), 1.0, clips=1)
 
 
 # Holm
@@ -396,25 +308,16 @@ def test_a_design_that_is_not_whole_is_refused():
 
 def test_effects_of_cells_cover_the_truth_as_often_as_they_say():
     truth = {"A": 0.6, "A × B": 0.4}
-    hits = dict.fromkeys(("main", "conditional", "pooled"), 0)
+    hits = dict.fromkeys(("main", "conditional"), 0)
     for run in range(400):
         cells = factorial(4, 30, 10 * run, truth)
         found = {
             "main": (main_effect(cells, "A"), 0.6),
             "conditional": (conditional_effect(cells, "A", beside="B"), 1.0),
-            "pooled": (pooled([scores(4, 30, seed=7 * run + k) * 0.5 + 0.3 for k in range(3)]), 0.3),
         }
         for name, (interval, value) in found.items():
             hits[name] += interval.low <= value <= interval.high
     assert all(0.92 <= count / 400 <= 0.99 for count in hits.values()), hits
-
-
-def test_pooling_averages_clips_and_keeps_what_seeds_share():
-    one = scores(3, 40, seed=3)
-    assert pooled([one, one]).half_width == pytest.approx(difference(one).half_width)
-    assert pooled([one, -one]).value == pytest.approx(0)
-    several = [scores(3, 40, seed=k, seed_scale=0.0) for k in range(8)]
-    assert pooled(several).half_width < 0.6 * difference(several[0]).half_width
 
 
 # Pseudo-values

@@ -19,17 +19,9 @@ SCORES = [[1.0, 2.0, 4.0], [2.0, 3.0, 3.0]]
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: metrics.zero_shot(NAN, EYE, LABELS), "audio has 16 values that are NaN or infinite"),
-        (lambda: metrics.zero_shot(EYE, NAN, LABELS), "prompts has 16 values that are NaN or infinite"),
-        (lambda: metrics.zero_shot(EYE, EYE, LABELS + 1), "labels must be 0 … 3, got 1 … 4"),
-        (lambda: metrics.zero_shot(EYE, EYE, LABELS - 1), "labels must be 0 … 3, got -1 … 2"),
-        (lambda: metrics.zero_shot(EYE, EYE, LABELS.float()), "labels must be a tensor of whole numbers"),
-        (lambda: metrics.zero_shot(EYE, EYE, LABELS[:1]), r"labels must have shape \(4,\)"),
-        (lambda: metrics.zero_shot(EYE[:0], EYE, LABELS[:0]), "at least one clip and one class, got 0 and 4"),
-        (
-            lambda: metrics.zero_shot(EYE.numpy(), EYE, LABELS),
-            "audio must be a floating-point tensor, got a NumPy array",
-        ),
+        (lambda: metrics.zero_shot_predictions(NAN, EYE), "audio has 16 values that are NaN or infinite"),
+        (lambda: metrics.zero_shot_predictions(EYE, NAN), "prompts has 16 values that are NaN or infinite"),
+        (lambda: metrics.zero_shot_predictions(EYE.numpy(), EYE), "audio must be a floating-point tensor, got a NumPy"),
         (lambda: metrics.alignment(EYE, EYE[:1]), r"audio \(4, 4\) and text \(1, 4\) must have one shape"),
         (lambda: metrics.alignment(EYE, EYE[0]), "must have one shape"),
         (lambda: metrics.alignment(EYE[:0], EYE[:0]), "with N ≥ 1"),
@@ -81,7 +73,6 @@ def test_what_would_be_silently_wrong_is_named(call, message):
 
 
 def test_what_is_right_is_taken():
-    assert metrics.zero_shot(EYE, EYE, LABELS.int())["accuracy"] == 1
     assert metrics.retrieval(EYE, EYE, ks=range(1, 3), map_at=[np.int64(2)])["R@2"] == 1
     assert metrics.retrieval(EYE - torch.tensor([0, 0, 0, torch.inf]), EYE.bool().roll(1, 0) | EYE.bool(), map_at=())
 

@@ -4,7 +4,6 @@ import contextlib
 import io
 import re
 import shlex
-from pathlib import Path
 
 import miniature
 import pytest
@@ -16,9 +15,8 @@ from pullpush.training.__main__ import config_of, parser, recipe_of
 
 pytestmark = pytest.mark.deep
 
-ROOT = Path(__file__).resolve().parents[2]
-OWN = (ROOT / "book" / "your-own-data.md").read_text(encoding="utf-8")
-PROTOCOLS = (ROOT / "book" / "protocols.md").read_text(encoding="utf-8")
+OWN = (miniature.ROOT / "book" / "your-own-data.md").read_text(encoding="utf-8")
+PROTOCOLS = (miniature.ROOT / "book" / "protocols.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 
 

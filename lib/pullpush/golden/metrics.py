@@ -16,7 +16,7 @@ from pullpush import metrics
 from pullpush.errors import UnknownNameError
 from pullpush.golden.compare import Values
 from pullpush.golden.probes import Probes, numbers, seen, sphere
-from pullpush.metrics import METRICS, Difference, difference, power
+from pullpush.metrics import METRICS, Difference, difference
 from pullpush.metrics.cards import MetricCard
 
 N, C, D = 12, 3, 6  # clips, captions of each, dimensions
@@ -97,7 +97,7 @@ def numbers_of(card: MetricCard) -> Values:
 
 @PROBES("inference")
 def inference() -> Values:
-    """Differences over seeds and clips, of all shapes; what they decide together, and what more seeds would."""
+    """Differences over seeds and clips, of all shapes; what they decide together."""
 
     def scores(seeds: int, clips: int, seed: int = 0) -> np.ndarray:
         """With effects of seed and of clip, about 0.3."""
@@ -108,7 +108,6 @@ def inference() -> Values:
     given: dict[str, Any] = {f"{each.shape}": (each,) for each in made} | {
         "a pair": (made[0], made[0][::-1] * 0.5),
         "a number": (made[0], 0.3),
-        "trunks": (numbers(3, 4, 10, seed=5).numpy() + 0.2,),
         "equal seeds": (np.repeat(made[3], 3, axis=0),),
         "nothing varies": (np.zeros((3, 4)),),
     }
@@ -122,11 +121,6 @@ def inference() -> Values:
         "stands": [each.stands for each in (*found.values(), *corrected)],
         "verdicts": [metrics.verdict(each, effect) for each in corrected for effect in effects],
         "verdicts of equal": [metrics.verdict(each, "equal", margin=m) for each in corrected for m in margins],
-        "power": [
-            power(found["(5, 30)"], 0.4),
-            power(found["(5, 30)"], 0.3, clips=500, level=0.9),
-            power(found["trunks"], 0.9),
-        ],
     }
     cells: dict[frozenset[str], Any] = {
         frozenset(cell): scores(4, 12, place) for place, cell in enumerate(("", "A", "B", "AB"))
@@ -135,13 +129,8 @@ def inference() -> Values:
         "main effect": metrics.main_effect(cells, "A"),
         "interaction": metrics.main_effect(cells, "A × B"),
         "conditional effect": metrics.conditional_effect(cells, "A", beside="B"),
-        "pooled": metrics.pooled([*cells.values()]),
     }
     values |= {name: _of_difference(each) for name, each in of_cells.items()}
-    try:
-        power(found["(5, 30)"], 0.3)
-    except ValueError as error:
-        values["no power"] = str(error)
     return values
 
 
@@ -151,8 +140,8 @@ def _of_difference(found: Difference) -> Values:
         "interval": [found.value, found.low, found.high, found.half_width],
         "p": found.p,
         "df": found.df,
-        "sizes": [found.seeds, found.clips, found.trunks, found.level],
-        "parts": [parts.seed, parts.clip, parts.interaction, parts.trunk, parts.trunk_clip],
+        "sizes": [found.seeds, found.clips, found.level],
+        "parts": [parts.seed, parts.clip, parts.interaction],
         "shares": [*parts.shares.values()],
         "shares of": [*parts.shares],
         "said": [f"{found}", f"{found:.3f}"],

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, PositiveFloat, TypeAdap
 from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict
 
-from pullpush.errors import DataNotFoundError, PullPushError, looked_up, unknown
+from pullpush.errors import DataNotFoundError, PullPushError, unknown
 from pullpush.lab.paper import paper_rows
 from pullpush.lab.root import find_root
 
@@ -233,11 +233,6 @@ def of_chapter(name: str, *, folder: Path | None = None) -> tuple[Claim, ...]:
     if found := tuple(claim for claim in every if claim.chapter == name):
         return found
     raise unknown("chapter with claims", name, {claim.chapter for claim in every if claim.chapter})
-
-
-def find(id: str, *, folder: Path | None = None) -> Claim:
-    """The claim of this id; UnknownNameError with the nearest ids."""
-    return looked_up("claim", id, {claim.id: claim for claim in load_all(folder=folder)})
 
 
 def _folder(folder: Path | None) -> Path:

@@ -5,7 +5,8 @@
 
 Several systems with their baselines, scores and points are on the same clips, and averaged; several experiments and
 tests (`test` of `where`) are of other clips, and joined, each with the same weight. `pooled` gives each experiment
-points of its own: all are conditions on as many clips, whose i-th are averaged with equal weights (`metrics.pooled`).
+points of its own: all are conditions on as many clips, whose i-th are averaged with equal weights, so that what seeds
+share stays.
 """
 
 from collections.abc import Mapping, Sequence

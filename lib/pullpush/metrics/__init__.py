@@ -4,11 +4,10 @@ from pullpush.metrics._retrieval import (
     by_caption,
     by_clip,
     caption_relevance,
-    ranks,
     retrieval,
     retrieval_per_query,
 )
-from pullpush.metrics._zero_shot import zero_shot, zero_shot_predictions
+from pullpush.metrics._zero_shot import zero_shot_predictions
 from pullpush.metrics.cards import METRICS, Embeddings, MetricCard, Score, Values
 from pullpush.metrics.consistency import (
     angle,
@@ -34,8 +33,6 @@ from pullpush.metrics.inference import (
     gap_pseudo_values,
     holm,
     main_effect,
-    pooled,
-    power,
     pseudo_values,
     scored,
     verdict,
@@ -70,16 +67,12 @@ __all__ = [
     "language_ranks",
     "main_effect",
     "mean_rank_variance",
-    "pooled",
-    "power",
     "pseudo_values",
     "rank_variance",
-    "ranks",
     "retrieval",
     "retrieval_per_query",
     "scored",
     "uniformity",
     "verdict",
-    "zero_shot",
     "zero_shot_predictions",
 ]

@@ -113,16 +113,6 @@ def retrieval_per_query(
     return values
 
 
-def ranks(similarity: Tensor, relevance: Tensor, *, threshold: float = 1.0) -> Tensor:
-    """Rank of each query's best relevant item, counted from 1, ties against the system: `(Q,)` int64.
-
-    >>> ranks(torch.tensor([[0.2, 0.9, 0.2]]), torch.tensor([[True, False, False]]))
-    tensor([3])
-    """
-    relevant = relevant_items(similarity, relevance, threshold)
-    return relevant.gather(1, sorted_items(similarity, relevance)).int().argmax(dim=1) + 1
-
-
 def caption_relevance(clips: int, captions: int) -> Tensor:
     """Relevance of `clips × captions` texts (clip-major) to clips: `(clips·captions, clips)` boolean.
 

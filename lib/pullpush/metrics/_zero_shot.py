@@ -11,7 +11,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from pullpush.checks import check_embeddings, check_numbers_of, check_tensors
+from pullpush.checks import check_embeddings
 from pullpush.errors import UnknownNameError
 from pullpush.metrics._retrieval import recall_by_chance, retrieval_per_query
 from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values, by_language
@@ -42,33 +42,6 @@ def zero_shot_predictions(audio: Tensor, prompts: Tensor) -> Tensor:
             f"audio (N, d) and prompts (C, d) must share d, got {tuple(audio.shape)} and {tuple(prompts.shape)}"
         )
     return (audio @ prompts.T).argmax(dim=1)
-
-
-def zero_shot(audio: Tensor, prompts: Tensor, labels: Tensor) -> dict[str, float]:
-    """Accuracy over clips and its mean over classes (macro), fractions.
-
-    Args:
-        audio: `(N, d)` L2-normalised.
-        prompts: `(C, d)` or `(C, P, d)` L2-normalised prompt embeddings ("This is a sound of {label}").
-        labels: `(N,)` int64 class of each clip.
-
-    >>> zero_shot(torch.eye(2), torch.eye(2), torch.tensor([0, 1]))
-    {'accuracy': 1.0, 'macro accuracy': 1.0}
-
-    Raises:
-        ValueError: as `zero_shot_predictions`; no clips, or a label that no class has.
-        TypeError: as there; labels that are no whole numbers.
-    """
-    check_tensors(audio=audio, prompts=prompts)
-    if audio.ndim != 2 or prompts.ndim not in (2, 3):
-        raise ValueError(
-            f"need audio (N, d) and prompts (C, d) or (C, P, d), got {tuple(audio.shape)} and {tuple(prompts.shape)}"
-        )
-    if len(audio) == 0 or len(prompts) == 0:
-        raise ValueError(f"takes at least one clip and one class, got {len(audio)} and {len(prompts)}")
-    check_numbers_of("labels", labels, len(audio), len(prompts))
-    right = (zero_shot_predictions(audio, prompts) == labels).double()
-    return {"accuracy": right.mean().item(), "macro accuracy": _by_class(right, labels).mean().item()}
 
 
 def _right(clips: Tensor, prompts: Tensor, labels: Tensor) -> Tensor:

@@ -19,7 +19,6 @@ clips 0.1, 1, 10, rest to clips 0, 1, 10 (contributions to Var(mean)); `benchmar
     Satterthwaite  85.0 – 96.6  89.8 – 96.5  92.6 – 96.4  93.4 – 96.1  94.0 – 95.9
 """
 
-import bisect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -37,7 +36,6 @@ Array = NDArray[np.float64]
 HOLDS, SMALLER, NO_EFFECT = "holds", "holds, smaller", "no effect"
 REVERSED, CANNOT_TELL = "reversed", "cannot tell"
 VERDICTS = (HOLDS, SMALLER, NO_EFFECT, REVERSED, CANNOT_TELL)
-MOST_SEEDS = 10_000  # where `power` stops: nobody trains more
 
 
 @dataclass(frozen=True)
@@ -48,8 +46,6 @@ class Variance:
     clip: float
     interaction: float  # seed × clip, and what is left
     shares: Mapping[str, float]  # all 0 where nothing varies
-    trunk: float = 0.0
-    trunk_clip: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -63,9 +59,8 @@ class Difference:
     p: float  # two-sided, for no difference: below 1 − level where the interval excludes 0
     df: float
     level: float
-    seeds: int  # of each trunk; 1: seeds were not sampled, the interval speaks of clips alone
+    seeds: int  # 1: seeds were not sampled, the interval speaks of clips alone
     clips: int  # 1: one number a seed, the interval speaks of seeds alone
-    trunks: int
     variance: Variance
     p_holm: float | None = None  # see `holm`
 
@@ -84,31 +79,29 @@ class Difference:
 def difference(ours: ArrayLike, theirs: ArrayLike | None = None, *, level: float = 0.95) -> Difference:
     """mean(ours − theirs) over seeds and clips, with the interval of this module; float64 throughout.
 
-    `ours`: `(seeds, clips)`, one number a seed as `(seeds, 1)`; or `(trunks, seeds, clips)`, seeds nested in trunks:
-    the design is trunk × clip then, of means over seeds. `theirs`: same seeds and clips in the same order, or a number.
+    `ours`: `(seeds, clips)`, one number a seed as `(seeds, 1)`. `theirs`: same seeds and clips in the same order, or a
+    number.
     ValueError: shapes differ or hold no sample, a value is not finite, `level` lies outside (0, 1).
 
     >>> print(difference([[3.1, 2.0, 4.2, 3.4], [3.2, 2.9, 4.9, 3.5], [2.7, 2.2, 4.4, 3.0]], 1.0))
     +2.29 ± 1.56 [0.73, 3.86]
     """
     quantile, ours, theirs = _quantile(level), finite("ours", ours), finite("theirs", 0 if theirs is None else theirs)
-    if ours.ndim not in (2, 3):
-        shapes = "(seeds, clips) or (trunks, seeds, clips); one number a seed is values[:, None], one seed values[None]"
+    if ours.ndim != 2:
+        shapes = "(seeds, clips): one number a seed is values[:, None], one seed values[None]"
         raise ValueError(f"ours has shape {ours.shape}, expected {shapes}")
     if theirs.shape not in ((), ours.shape):
         raise ValueError(f"both need the same seeds and clips: ours is {ours.shape}, theirs {theirs.shape}")
     if ours.size < 2:
         raise ValueError(f"ours of shape {ours.shape} has no interval: it takes two seeds or two clips at least")
     scores = ours - theirs
-    trunks, seeds, clips = scores.shape if scores.ndim == 3 else (1, *scores.shape)
-    scores = scores.reshape(trunks, seeds, clips)
-    design = scores.mean(axis=1) if trunks > 1 else scores[0]
-    row, column, rest = (ms / design.size for ms in mean_squares(design))
-    error, df = standard_error(row - rest, column - rest, rest, *design.shape)
-    value, half = float(design.mean()), float(special.stdtrit(df, quantile) * error)
+    row, column, rest = (ms / scores.size for ms in mean_squares(scores))
+    error, df = standard_error(row - rest, column - rest, rest, *scores.shape)
+    value, half = float(scores.mean()), float(special.stdtrit(df, quantile) * error)
     p = 2 * float(special.stdtr(df, -abs(value) / error)) if error else float(value == 0)
     numbers = (value, value - half, value + half, half, p, float(df), float(level))
-    return Difference(*numbers, seeds, clips, trunks, _components(scores))
+    seeds, clips = scores.shape
+    return Difference(*numbers, seeds, clips, _components(scores))
 
 
 def scored(audio: Any, text: Any, *, ks: Sequence[int] = KS, map_at: Sequence[int] = MAP_AT) -> dict[str, Difference]:
@@ -162,37 +155,6 @@ def standard_error(row: ArrayLike, column: ArrayLike, rest: ArrayLike, rows: Arr
     total = small + np.maximum(np.where(fewer, column, row), 0)
     share = np.divide(small, total, out=np.ones_like(total), where=total > 0) * (few > 0)
     return np.sqrt(total), 1 / (share / np.maximum(few, 1) + (1 - share) / many)
-
-
-def power(difference: Difference, half_width: float, *, level: float | None = None, clips: int | None = None) -> int:
-    """Seeds (of each trunk) that bring the half-width to `half_width`, in the units of the scores.
-
-    Takes the estimated variances for true; `level` and `clips` (as many, of the same kind) are those of the difference
-    when left out. ValueError if no number of seeds suffices (it says how many clips would), or one seed was measured.
-
-    >>> power(difference([[3.1, 2.0, 4.2, 3.4], [2.2, 1.5, 2.9, 2.5], [2.7, 2.2, 4.4, 3.0]]), 1.0, clips=40)
-    4
-    """
-    check_number("half_width", half_width)
-    if not half_width > 0 or difference.seeds == 1:
-        raise ValueError(f"takes a positive half-width and two seeds at least: got {half_width}, {difference.seeds}")
-    if clips is not None and min(clips, difference.clips) < 2:
-        raise ValueError(f"other clips take at least 2, from scores of several: got {clips} from {difference.clips}")
-    quantile = _quantile(difference.level if level is None else level)
-    parts, trunks, clips = difference.variance, difference.trunks, clips or difference.clips
-
-    def reached(seeds: Any, clips: int) -> Array:
-        row = (parts.trunk + parts.seed / seeds) / trunks
-        rest = (parts.trunk_clip + parts.interaction / seeds) / (trunks * clips)
-        error, df = standard_error(row, parts.clip / clips, rest, trunks if trunks > 1 else seeds, clips)
-        return special.stdtrit(df, quantile) * error
-
-    halves = reached(np.arange(2, MOST_SEEDS + 1), clips)
-    if (enough := halves <= half_width).any():
-        return 2 + int(enough.argmax())
-    least = bisect.bisect_left(range(10**9), True, lo=2, key=lambda n: bool(reached(MOST_SEEDS, n) <= half_width))
-    cure = f"at least {least} clips are needed" if least < 10**9 else "nor would more clips do"
-    raise ValueError(f"no number of seeds gives ± {half_width:g} with {clips} clips (± {halves.min():.3g}): {cure}")
 
 
 def holm(differences: Sequence[Difference]) -> list[Difference]:
@@ -253,17 +215,12 @@ def verdict(difference: Difference, effect: float | str, *, margin: float | None
 
 
 def _components(scores: Array) -> Variance:
-    """Variance components of `(trunks, seeds, clips)` by ANOVA, raised to 0."""
-    trunks, seeds, clips = scores.shape
-    row, column, rest = (float(ms.mean()) for ms in mean_squares(scores))  # within trunks
+    """Variance components of `(seeds, clips)` by ANOVA, raised to 0."""
+    seeds, clips = scores.shape
+    row, column, rest = (float(ms) for ms in mean_squares(scores))
     parts = {"seed": (row - rest) / clips, "clip": (column - rest) / seeds, "interaction": rest}
-    if trunks > 1:
-        top, column, both = (float(ms) for ms in mean_squares(scores.mean(axis=1)))
-        parts["clip"] = (column - both) / trunks
-        parts |= {"trunk": (top - both - (row - rest) / seeds) / clips, "trunk_clip": both - rest / seeds}
     parts = {name: max(part, 0.0) for name, part in parts.items()}
-    drawn = (trunks * seeds, clips, scores.size, trunks, trunks * clips)  # of each part, in their order
-    of_mean = {name: part / n for (name, part), n in zip(parts.items(), drawn, strict=False)}
+    of_mean = {name: part / n for (name, part), n in zip(parts.items(), (seeds, clips, scores.size), strict=True)}
     total = sum(of_mean.values()) or 1.0
     return Variance(**parts, shares={name: part / total for name, part in of_mean.items()})
 
@@ -314,18 +271,6 @@ def conditional_effect(
     [3.0, 1.0]
     """
     return main_effect({cell: scores for cell, scores in cells.items() if (beside in cell) is not without}, factor)
-
-
-def pooled(conditions: Sequence[ArrayLike]) -> Difference:
-    """The mean over conditions, such as worlds, of differences `(seeds, clips)` each, with the same seeds.
-
-    Conditions are those and no others; their clips, as many in each, are other clips: the i-th of all are averaged, so
-    that the variance over clips falls with the number of conditions, and a seed's share that all have in common stays.
-
-    >>> print(pooled([[[1.0, 2.0], [2.0, 1.0]], [[3.0, 4.0], [4.0, 3.5]]]))
-    +2.56 ± 0.79 [1.77, 3.36]
-    """
-    return difference(np.mean([finite("conditions", condition) for condition in conditions], axis=0))
 
 
 # ---------------------------------------------------------------- what is no mean over clips

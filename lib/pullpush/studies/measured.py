@@ -236,7 +236,7 @@ def exact(value: float) -> Difference:
     0.0
     """
     none = Variance(0.0, 0.0, 0.0, {"seed": 0.0, "clip": 0.0, "interaction": 0.0})
-    return Difference(value, value, value, 0.0, float(value == 0), float("inf"), 0.95, 1, 1, 1, none)
+    return Difference(value, value, value, 0.0, float(value == 0), float("inf"), 0.95, 1, 1, none)
 
 
 def on_gpu(chapter: str, *, folder: Path | None = None) -> pd.DataFrame:
