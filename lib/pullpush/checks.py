@@ -20,7 +20,7 @@ AXES = {"texts": ("N", "K", "d"), "present": ("N", "K"), "taken": ("N", "K"), "t
 AXES |= dict.fromkeys(("clusters", "ids", "text_ids"), ("N",)) | {"perpendicular": ("N", "N")}
 TYPES = dict.fromkeys(("present", "taken"), torch.bool) | dict.fromkeys(("clusters", "ids", "text_ids"), torch.int64)
 LARGEST = 1e18  # of numbers: float32 has their squares, int64 the whole ones
-ROUNDING = 1e-6  # of relevance that was divided by its highest
+ROUNDING = 2e-3  # of relevance that is a cosine, in half precision
 TYPE_NAMES = {torch.bool: "boolean", torch.int64: "int64"}
 
 
@@ -225,7 +225,7 @@ def check_relevance(relevance: Any) -> None:
     inside = (relevance >= 0) & (relevance <= 1 + ROUNDING)
     if not inside.all():
         worst = relevance[~inside][0].item()
-        raise ValueError(f"relevance must be in [0, 1], got {worst:g}: divide grades by the highest")
+        raise ValueError(f"relevance must be in [0, 1], got {worst:.6g}: divide grades by the highest")
 
 
 def check_square(similarity: Any) -> Tensor:

@@ -99,9 +99,10 @@ def explained(target: Path) -> Iterator[None]:
         if error.errno == errno.EISDIR:
             said = f"{error.filename2 or error.filename} is a folder where a file belongs: remove it"
             raise CacheError(f"cannot write {target}, since {said}") from error
-        files = [path for path in reversed(target.parents) if path.exists() and not path.is_dir()]
-        if error.errno in NO_FOLDER and files:
-            raise CacheError(f"cannot write {target}, since {files[0]} is a file: {advice} a folder") from error
+        if error.errno in NO_FOLDER:
+            for path in reversed(target.parents):
+                if path.exists() and not path.is_dir():
+                    raise CacheError(f"cannot write {target}, since {path} is a file: {advice} a folder") from error
         # Not of what a builder looks for: only of the place itself, as below /proc.
         if error.errno == errno.ENOENT and error.filename and target.is_relative_to(str(error.filename)):
             raise CacheError(f"cannot make {error.filename}: {advice} a folder that you may write to") from error

@@ -21,6 +21,7 @@ SILENCE_DB = -60.0  # below this level a recording counts as silent
 FRAME = 0.01  # seconds; the grain in which silence is trimmed
 LOUDEST = 4.0  # of full scale: floats of a mix may pass 1, integers that were written as floats pass this by far
 LARGEST = 1 << 25  # numbers in a resampling filter, 128 MiB
+ENDLESS = 1 << 62  # samples that libsndfile gives where a header counts none
 UNKNOWN = 0x7FFFF000  # sizes from here on are what programs write that do not know them yet
 FLOATS = ("FLOAT", "DOUBLE")  # of what writers may get the scale wrong; a lossy codec may pass full scale by itself
 _resampler = lru_cache(Resample)  # its filter is two thirds of its time
@@ -48,13 +49,15 @@ def load_audio(path: str | Path, *, sample_rate: int = SAMPLE_RATE, seconds: flo
     try:
         with soundfile.SoundFile(path) as file:
             rate, written = file.samplerate, file.subtype
+            if file.frames >= ENDLESS:
+                raise AudioError(f"{path} does not say how long it is, as a stream: encode it again")
             most = file.frames if seconds is None else min(file.frames, math.ceil((seconds + MARGIN) * rate))
             samples = file.read(-1 if seconds is None else most, dtype="float32", always_2d=True)
     except (soundfile.LibsndfileError, RuntimeError) as error:
         raise AudioError(f"cannot read {path}: {error}; is it a complete WAV, FLAC, OGG or MP3 file?") from error
     if len(samples) == 0:
         raise AudioError(f"{path} holds no samples: remove it, or record it again")
-    if most - len(samples) > max(SLACK, most // 100):  # of MP3, whose first frame says how long it is
+    if most - len(samples) > max(SLACK, most // 100) and is_counted(path):
         raise AudioError(
             f"{path} is cut off: {len(samples)} of the {most} samples that it promises are there; copy it again"
         )
@@ -140,6 +143,16 @@ def check_complete(path: Path) -> None:
             f"{path} is cut off: {there} of the {promised} bytes that its header promises are there; copy it again "
             "from its source, or take its row out"
         )
+
+
+def is_counted(path: Path) -> bool:
+    """Whether an MP3 counts its frames in the first one; without, its length is guessed from its size."""
+    with open(path, "rb") as file:
+        head = file.read(10)
+        covers = head[:3] == b"ID3"  # a picture, say, whose size has seven bits a byte
+        file.seek(10 + sum((byte & 127) << 7 * place for place, byte in enumerate(head[:5:-1])) if covers else 0)
+        first = file.read(512)
+    return any(mark in first for mark in (b"Xing", b"Info", b"VBRI"))
 
 
 def check_rate(path: Path, rate: int, sample_rate: int) -> None:

@@ -87,7 +87,7 @@ def retrieval_per_query(
     {'R@1': tensor([0.], dtype=torch.float64), 'R@2': tensor([1.], dtype=torch.float64)}
 
     Raises:
-        ValueError: shapes differ, NaN similarity, relevance that is negative or not finite, a cut-off below 1, or
+        ValueError: shapes differ, NaN similarity, relevance outside [0, 1], a cut-off below 1, or
             queries without a relevant item (named).
         TypeError: what is no tensor, or no whole number.
         UnknownNameError: another divisor.

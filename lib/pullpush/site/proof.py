@@ -161,7 +161,7 @@ def evaluate(
     """
     import torch
 
-    from pullpush.data.recordings.registry import listing
+    from pullpush.data.recordings.registry import find, listing
     from pullpush.encoders.pretrained import MODELS, open_model
     from pullpush.site import evaluate as evaluating
     from pullpush.training.__main__ import open_run
@@ -178,7 +178,8 @@ def evaluate(
         raise PullPushError(f"name a dataset for {model}, such as clotho or folder:/path; a run's folder needs none")
     if Path(model).is_dir():
         found, tau, config = open_run(Path(model))
-        asked["text_cleaning"] = asked["text_cleaning"] or getattr(config, "text_cleaning", None)
+        if not find(dataset).labelled:
+            asked["text_cleaning"] = asked["text_cleaning"] or getattr(config, "text_cleaning", None)
     elif "/" in (kind := model.partition(":")[0]):
         raise PullPushError(f"there is no folder {kind}: name a run's, or a published model ({', '.join(MODELS)})")
     else:

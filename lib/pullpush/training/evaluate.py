@@ -102,16 +102,16 @@ def retrieval_table(model: Model, split: Clips, languages: Sequence[str] = ("eng
     Columns: language and those of `retrieval_rows`.
 
     Raises:
-        ValueError: no clip has a caption in any of the languages.
+        ValueError: no two clips have a caption in any of the languages.
     """
     audio = embed_audio(model, split)
-    told = {language: split.captions(language) for language in languages}
-    absent = ", ".join(repr(language) for language, captions in told.items() if not _captioned(captions))
-    told = {language: captions for language, captions in told.items() if _captioned(captions)}
+    told = {language: _told(split, language) for language in languages}
+    absent = ", ".join(repr(language) for language, captions in told.items() if len(_captioned(captions)) < 2)
+    told = {language: captions for language, captions in told.items() if len(_captioned(captions)) > 1}
     if not told:
-        raise ValueError(f"no clip has a caption in {absent}")
+        raise ValueError(f"no two clips have a caption in {absent}")
     if absent:
-        warnings.warn(f"no clip has a caption in {absent}, which is left out", stacklevel=2)
+        warnings.warn(f"no two clips have a caption in {absent}, which is left out", stacklevel=2)
     tables = []
     for language, captions in told.items():
         rows = _captioned(captions)

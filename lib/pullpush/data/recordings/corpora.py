@@ -73,7 +73,7 @@ def recorded_captions(
     else:
         offered = [*(["eng"] if "captions" in columns else []), *tables]
         raise unknown(f"language of {title}'s captions", language, offered)
-    return [[cleaned for text in captions if (cleaned := clean(text, cleaning))] for captions in found]
+    return [[cleaned for text in captions if (cleaned := clean(text, cleaning)).strip()] for captions in found]
 
 
 def every_caption(clips: StoredClips, language: str = "eng") -> StoredClips:

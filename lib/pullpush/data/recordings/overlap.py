@@ -170,9 +170,9 @@ def matches(words: np.ndarray, index: Index) -> list[Match]:
     offsets = np.stack([index.clip[theirs], ours - index.frame[theirs]])
     pairs, votes = np.unique(offsets, axis=1, return_counts=True)
     best, tried = dict[int, Match](), Counter[int]()
-    for place in np.argsort(-votes, kind="stable"):
+    for place in np.argsort(-votes, kind="stable")[: max(TRIED, int((votes > 1).sum()))]:
         clip, offset = map(int, pairs[:, place])
-        if tried[clip] == TRIED or (votes[place] == 1 and tried.total() >= TRIED):
+        if tried[clip] == TRIED:
             continue
         tried[clip] += 1
         agreement = _agreement(words, index.prints[clip], offset)

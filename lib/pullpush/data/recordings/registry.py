@@ -217,8 +217,8 @@ def official_table(path: Path, columns: Sequence[str], **options: Any) -> pd.Dat
         raise PullPushError(f"{path} is not a CSV table in UTF-8: {error}") from error
     if not isinstance(table.index, pd.RangeIndex):  # pandas takes what is too much for names of rows
         raise PullPushError(
-            f"{path}: rows have more fields than its header has names; put a text that holds a comma into quotes: "
-            '"a dog, then a cat"'
+            f"{path}: rows have more fields than its header has names; put a text that holds a comma into quotes, "
+            '"a dog, then a cat", and take away commas at the ends of rows'
         )
     if missing := [name for name in columns if name not in table.columns]:
         raise PullPushError(f"{path} needs the columns {', '.join(columns)}, lacks {', '.join(missing)}")

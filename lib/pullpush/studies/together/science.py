@@ -277,7 +277,8 @@ def _by_company(design: Design, values: np.ndarray, companies: Mapping[str, Iter
     for company, rows in companies.items():
         table = differences(rows).assign(beside=company)
         own = table.assign(reading=READINGS[1], **{"half width": error * stdtrit(df, 0.975)})
-        own["p"] = adjusted(2 * stdtr(df, -own["value"].abs() / error))
+        if np.isfinite(error) and error > 0:
+            own["p"] = adjusted(2 * stdtr(df, -own["value"].abs() / error))
         own["low"], own["high"] = own["value"] - own["half width"], own["value"] + own["half width"]
         tables += [table.assign(reading=READINGS[0]), own]
     return pd.concat(tables, ignore_index=True)
