@@ -64,10 +64,12 @@ def test_table_has_a_block_for_each_language():
 def test_a_language_that_no_clip_has_is_left_out_with_a_word(monkeypatch):
     model, clips = TinyModel(), TinyClips(6)
     told = clips.captions
-    monkeypatch.setattr(clips, "captions", lambda language: [[]] * 6 if language == "deu" else told(language))
-    with pytest.warns(UserWarning, match="no clip has a caption in 'deu', which is left out"):
+    monkeypatch.setattr(
+        clips, "captions", lambda language: [["Hund"], *[[]] * 5] if language == "deu" else told(language)
+    )
+    with pytest.warns(UserWarning, match="no two clips have a caption in 'deu', which is left out"):
         assert retrieval_table(model, clips, ("eng", "deu")).equals(retrieval_table(model, clips))
-    with pytest.raises(ValueError, match="no clip has a caption in 'deu'"):
+    with pytest.raises(ValueError, match="no two clips have a caption in 'deu'"):
         retrieval_table(model, clips, ("deu",))
 
 

@@ -213,8 +213,10 @@ def test_a_run_on_a_relative_folder_is_scored_from_anywhere_and_asked_as_it_was_
     monkeypatch.chdir(mine.parent)
     assert main(["--dataset", "folder:mine", *MODEL, "--epochs", "1", "--text-cleaning", "dcase", "--out", run]) == 0
     monkeypatch.chdir(run)
-    scores = [shell.invoke(pullpush, ["evaluate", run, *dataset]).output for dataset in ([], [f"folder:{mine}"])]
-    assert scores[0].split("T2A R@1")[1].split()[0] == scores[1].split("T2A R@1")[1].split()[0]
+    asked = ([], [f"folder:{mine}"], [f"folder:{mine}", "--text-cleaning", "none"])
+    scores = [shell.invoke(pullpush, ["evaluate", run, *words]).output.splitlines() for words in asked]
+    own, same, raw = ([line for line in lines if "its caption" in line] for lines in scores)
+    assert own == same != raw
     assert len({shell.invoke(pullpush, ["search", run, text]).output for text in ("It's a tone!", "its a tone")}) == 1
 
 

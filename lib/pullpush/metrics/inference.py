@@ -174,7 +174,9 @@ def adjusted(p: ArrayLike) -> Array:
     """
     p = finite("p", p)
     if p.ndim != 1 or ((p < 0) | (p > 1)).any():
-        raise ValueError(f"p must be (n,), numbers from 0 to 1, got {p.shape} from {p.min(initial=1):g} to {p.max(initial=0):g}")
+        raise ValueError(
+            f"p must be (n,), numbers from 0 to 1, got {p.shape} from {p.min(initial=1):g} to {p.max(initial=0):g}"
+        )
     order, result = np.argsort(p, kind="stable"), np.empty_like(p)
     result[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1)
     return result

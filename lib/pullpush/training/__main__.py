@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import sys
 import textwrap
 from collections.abc import Mapping, Sized
@@ -80,7 +81,7 @@ def main(arguments: list[str] | None = None) -> int:
             )
         if first:
             with atomic_path(options.out / COMMAND) as path:  # by which the run's folder alone is scored and searched
-                given = vars(options) | {"dataset": from_anywhere(options.dataset)}
+                given = vars(options) | {name: from_anywhere(getattr(options, name)) for name in ("dataset", "bank")}
                 path.write_text(json.dumps(given, default=str, indent=2) + "\n", encoding="utf-8")
             report(result, world.test, queries, options.out)
     except (PullPushError, ValueError) as error:
@@ -104,10 +105,18 @@ def check_splits(world: World) -> None:
         raise SettingError(f"one clip alone in {', '.join(alone)}, which has none to be told from: give two at least")
 
 
-def from_anywhere(dataset: str | None) -> str | None:
-    """A dataset whose place on this disk does not depend on where the command is given."""
-    kind, _, place = (dataset or "").partition(":")
-    return f"{kind}:{Path(place).expanduser().absolute()}" if kind == "folder" else dataset
+def from_anywhere(name: str | None) -> str | None:
+    """The name of data whose places on this disk do not depend on where the command is given.
+
+    >>> from_anywhere("clotho"), from_anywhere("shards:/a?test=/b")
+    ('clotho', 'shards:/a?test=/b')
+    """
+    kind, _, rest = (name or "").partition(":")
+    if kind not in ("folder", "shards"):
+        return name
+    places = re.split(r"([?&](?:valid|test)=)", rest) if kind == "shards" else [rest]
+    places[::2] = [str(Path(place).expanduser().absolute()) for place in places[::2]]
+    return f"{kind}:{''.join(places)}"
 
 
 def say_epoch(epochs: int, row: Mapping[str, float]) -> None:
@@ -201,7 +210,7 @@ def report(result: Result, test: Clips, queries: Queries | None, out: Path) -> N
     table = retrieval_table(result.model, test, languages)
     table.to_csv(out / "test.csv", index=False, lineterminator="\n")
     print("best epoch:", json.dumps(result.best))
-    captions = test.captions(languages[0])  # what scores depend on beside the model
+    captions = test.captions(table["language"].iloc[0])  # what scores depend on beside the model
     count, shared = sum(map(len, captions)), shared_captions(captions)
     print(f"test: {len(test)} clips, {count} captions, {shared} of them another clip's, too")
     print(table.to_string(index=False, float_format="{:.3f}".format))

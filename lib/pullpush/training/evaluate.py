@@ -12,7 +12,7 @@ from torch import Tensor
 from pullpush.data.batches import Clips, is_missing
 from pullpush.data.recordings.corpora import Queries
 from pullpush.encoders.interface import Model
-from pullpush.errors import PullPushError
+from pullpush.errors import PullPushError, UnknownNameError
 from pullpush.metrics import by_caption, by_clip, difference, language_ranks, retrieval_per_query, zero_shot_predictions
 from pullpush.metrics._retrieval import scores_by_chance
 
@@ -105,7 +105,7 @@ def retrieval_table(model: Model, split: Clips, languages: Sequence[str] = ("eng
         ValueError: no two clips have a caption in any of the languages.
     """
     audio = embed_audio(model, split)
-    told = {language: _told(split, language) for language in languages}
+    told = {language: _captions(split, language) for language in languages}
     absent = ", ".join(repr(language) for language, captions in told.items() if len(_captioned(captions)) < 2)
     told = {language: captions for language, captions in told.items() if len(_captioned(captions)) > 1}
     if not told:
@@ -232,6 +232,14 @@ def _interval(values: Tensor) -> tuple[float, float, float]:
     """Mean of fractions `(N,)` with its 95 % interval over them, within 0 … 1."""
     sure = difference(values.numpy()[None])
     return sure.value, max(sure.low, 0.0), min(sure.high, 1.0)
+
+
+def _captions(split: Clips, language: str) -> list[list[str]]:
+    """The captions of all clips in a language that some of them may have; none where the clips know no such language."""
+    try:
+        return split.captions(language)
+    except UnknownNameError:
+        return []
 
 
 def _captioned(captions: Sequence[Sequence[str]]) -> list[int]:

@@ -292,10 +292,9 @@ def where(clips: Tensor, step: int, epoch: int) -> str:
 def names_of_clips(train_dataset: TrainingData, valid_split: Clips) -> list[Any]:
     """What tells the clips of a run from others where its caller does not."""
     clips, languages = getattr(train_dataset, "split", train_dataset), list(train_dataset.languages)
-    told: list[Any] = [
-        side for side in (clips, valid_split) if "captions" in getattr(side, "columns", ())
-    ]  # not by their key
-    said = [side.captions(language) for side in told for language in languages]
+    asked: list[tuple[Any, list[str]]] = [(clips, languages), (valid_split, languages[:1])]
+    told = [(side, codes) for side, codes in asked if "captions" in getattr(side, "columns", ())]  # not by their key
+    said = [side.captions(code) for side, codes in told for code in codes]
     pairing = getattr(train_dataset, "pairing", None)
     return [getattr(clips, "key", ""), getattr(valid_split, "key", ""), pairing, languages, *said]
 
