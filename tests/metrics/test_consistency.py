@@ -79,8 +79,8 @@ def test_ranks_agree_with_those_of_retrieval():
     for language in range(2):
         similarity = texts[:, language] @ audio.T
         for direction, scores in (("t2a", similarity), ("a2t", similarity.T)):
-            expected = (scores >= scores.diagonal()[:, None]).sum(dim=1)
-            assert torch.equal(language_ranks(audio, texts, direction=direction)[:, language], expected)
+            found = language_ranks(audio, texts, direction=direction)[:, language]
+            assert torch.equal(found, (scores >= scores.diagonal()[:, None]).sum(dim=1))
 
 
 def test_a_model_without_opinion_ranks_last_in_all_languages():

@@ -235,7 +235,7 @@ def _interval(values: Tensor) -> tuple[float, float, float]:
 
 
 def _captions(split: Clips, language: str) -> list[list[str]]:
-    """The captions of all clips in a language that some of them may have; none where the clips know no such language."""
+    """The captions of all clips in a language; none where they know no such language."""
     try:
         return split.captions(language)
     except UnknownNameError:
