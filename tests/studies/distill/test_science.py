@@ -104,7 +104,7 @@ def test_every_claim_of_the_lab_is_judged(found):
     left = {claim.judged.get("measure") for claim in ledger.open if "measure" in claim.judged}
     assert left == {"members-without-weight", "first-ears-weigh-most", "ensemble-over-single", "generic-topics"}
     named = {claim.judged["experiment"] for claim in ledger.open if "experiment" in claim.judged}
-    assert named == {"ensembles", "several-encoders", "models-topics"}, "those that need models"
+    assert named == {"ensembles-again", "several-encoders", "models-topics"}, "those that need models"
     table = ledger.table().set_index("id")
     assert table.loc["distill_cluster-t2-distill-passt", "value"] == pytest.approx(8, abs=0.6)
     assert table.loc["distill_cluster-t2-distill-passt", "verdict"] == "holds"
