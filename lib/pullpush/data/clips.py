@@ -5,7 +5,7 @@ the protocol `Clips` alone, which features of a frozen encoder offer, too (`trai
 """
 
 from collections import UserDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -77,6 +77,11 @@ class Clips(Protocol):
 
     def head(self, n: int) -> "Clips":
         """The first `n` clips; all, if there are fewer."""
+
+
+def said_of(clips: Any, languages: Iterable[str]) -> list[list[list[str]]]:
+    """The captions of clips that have them as a column: what names results by such clips knows their sound alone."""
+    return [clips.captions(code) for code in languages] if "captions" in getattr(clips, "columns", ()) else []
 
 
 def identity(columns: Columns, other: Columns, *, column: str = "file") -> Tensor:

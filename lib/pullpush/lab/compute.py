@@ -15,7 +15,7 @@ import pandas as pd
 from torch import Tensor, nn
 
 from pullpush.cache import cached_file, content_key
-from pullpush.data.clips import World, load_data
+from pullpush.data.clips import World, load_data, said_of
 from pullpush.golden import expected, versions
 from pullpush.lab import common, kept
 from pullpush.lab.experiments import Derived, Experiment, Trial, trained_of
@@ -235,8 +235,7 @@ def _scored(experiment: Experiment, plan: Plan, test: World, load: Callable[[], 
     for name in experiment.evaluations:
         does = versions(f"metrics/{name}", "training/evaluate", *test.parts)
         clips = test.singles if "singles" in METRICS[name].needs else test.test
-        # A key of recordings is of their sound, and captions of a test may have been mended since.
-        said = [clips.captions(each) for each in experiment.languages] if "captions" in clips.columns else []
+        said = said_of(clips, experiment.languages)  # captions of a test may have been mended since
         key = content_key([plan.key, does, clips.key, test.words, experiment.languages, *said])
 
         def build(path: Any, score: Callable[[Embeddings], Values] = METRICS[name].make) -> None:

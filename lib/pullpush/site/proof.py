@@ -123,9 +123,6 @@ def trunk(name: str) -> None:
         )
 
 
-OF_A_DATASET = ("seconds", "clips", "subset", "text_cleaning")  # what is asked of one that a run was not trained on
-
-
 @click.command()
 @click.argument("model")
 @click.argument("dataset", required=False)
@@ -166,12 +163,13 @@ def evaluate(
     from pullpush.site import evaluate as evaluating
     from pullpush.training.__main__ import open_run
 
+    place = device or ("cuda" if torch.cuda.is_available() else "cpu")
     if Path(model).is_dir() and dataset is None:
-        if given := [name for name in OF_A_DATASET if asked[name] is not None]:
+        if given := [name for name in ("seconds", "clips", "subset", "text_cleaning") if asked[name] is not None]:
             names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
             raise PullPushError(f"{names} goes with a DATASET: without one a run is scored on its clips as it had them")
         run, clips = _opened(Path(model), None, asked["split"])
-        run.model.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        run.model.to(place)
         table = evaluating.of_clips(run.model, clips, language, tau=run.tau, batch_size=asked["batch_size"])
         return _show_scores(table, out, model=model, dataset="its own")
     if dataset is None:
@@ -187,7 +185,7 @@ def evaluate(
         listing(dataset, asked["split"])  # before the model, which may come from the network
         found = open_model(model, **remote)
         tau = found.tau
-    found.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    found.to(place)
     asked["text_cleaning"] = asked["text_cleaning"] or "none"
     table = evaluating.evaluate(found, dataset, tau=tau, languages=language, **asked)
     _show_scores(table, out, model=model, dataset=dataset)

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pandas as pd
@@ -105,16 +105,19 @@ def retrieval_table(model: Model, split: Clips, languages: Sequence[str] = ("eng
         ValueError: no two clips have a caption in any of the languages.
     """
     audio = embed_audio(model, split)
-    told = {language: _captions(split, language) for language in languages}
-    absent = ", ".join(repr(language) for language, captions in told.items() if len(_captioned(captions)) < 2)
-    told = {language: captions for language, captions in told.items() if len(_captioned(captions)) > 1}
+    said: dict[str, Sequence[Sequence[str]]] = {}
+    for language in languages:
+        with suppress(UnknownNameError):
+            said[language] = split.captions(language)
+    told = {language: rows for language, captions in said.items() if len(rows := _captioned(captions)) > 1}
+    absent = ", ".join(repr(language) for language in languages if language not in told)
     if not told:
         raise ValueError(f"no two clips have a caption in {absent}")
     if absent:
         warnings.warn(f"no two clips have a caption in {absent}, which is left out", stacklevel=2)
     tables = []
-    for language, captions in told.items():
-        rows = _captioned(captions)
+    for language, rows in told.items():
+        captions = said[language]
         if len(rows) < len(captions):
             missing = len(captions) - len(rows)
             warnings.warn(
@@ -232,14 +235,6 @@ def _interval(values: Tensor) -> tuple[float, float, float]:
     """Mean of fractions `(N,)` with its 95 % interval over them, within 0 … 1."""
     sure = difference(values.numpy()[None])
     return sure.value, max(sure.low, 0.0), min(sure.high, 1.0)
-
-
-def _captions(split: Clips, language: str) -> list[list[str]]:
-    """The captions of all clips in a language; none where they know no such language."""
-    try:
-        return split.captions(language)
-    except UnknownNameError:
-        return []
 
 
 def _captioned(captions: Sequence[Sequence[str]]) -> list[int]:

@@ -25,7 +25,7 @@ from tqdm.auto import tqdm
 
 from pullpush.cache import atomic_path, content_key, digest, tidy
 from pullpush.data.batches import Batch, PairDataset, TrainingData
-from pullpush.data.clips import Clips
+from pullpush.data.clips import Clips, said_of
 from pullpush.encoders.dual import DualEncoder
 from pullpush.encoders.interface import Model
 from pullpush.encoders.windows import check_lengths, check_seconds
@@ -292,9 +292,7 @@ def where(clips: Tensor, step: int, epoch: int) -> str:
 def names_of_clips(train_dataset: TrainingData, valid_split: Clips) -> list[Any]:
     """What tells the clips of a run from others where its caller does not."""
     clips, languages = getattr(train_dataset, "split", train_dataset), list(train_dataset.languages)
-    asked: list[tuple[Any, list[str]]] = [(clips, languages), (valid_split, languages[:1])]
-    told = [(side, codes) for side, codes in asked if "captions" in getattr(side, "columns", ())]  # not by their key
-    said = [side.captions(code) for side, codes in told for code in codes]
+    said = [*said_of(clips, languages), *said_of(valid_split, languages[:1])]
     pairing = getattr(train_dataset, "pairing", None)
     return [getattr(clips, "key", ""), getattr(valid_split, "key", ""), pairing, languages, *said]
 

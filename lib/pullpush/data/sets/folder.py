@@ -35,8 +35,8 @@ def read(place: Path, split: str) -> Listing:
     table = place / "captions.csv"
     rows = rows_of(table)
     if wrong := next((row for row in rows if row.split not in SPLITS), None):
-        what = f"line {wrong.line} has " + (f"the split {wrong.split!r}" if wrong.split else "no split")
-        what = what if any(row.split for row in rows) else "there is no split"
+        has = f"the split {wrong.split!r}" if wrong.split else "no split"
+        what = f"line {wrong.line} has {has}" if any(row.split for row in rows) else "there is no split"
         raise PullPushError(f"{table}: {what}; a column `split` says train, valid or test for each row")
     chosen = [row for row in rows if SPLITS[row.split] == split]
     if not chosen:

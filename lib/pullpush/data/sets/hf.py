@@ -42,11 +42,12 @@ TENTHS = {"valid": 8, "test": 9}  # which of ten training clips a split takes th
 
 
 class Row(NamedTuple):
-    """One clip: its split here, the name of its file, the file's bytes, its captions."""
+    """A row: its split here, the name of its recording, the file's bytes, their key, its captions."""
 
     split: str
     name: str
     sound: bytes
+    key: str
     captions: list[str]
 
 
@@ -110,7 +111,7 @@ def _write(place: Path, name: str, rows: Iterator[Row]) -> None:
             if not row.sound or not row.captions:
                 lacking += 1
                 continue
-            recording = row.split, content_key(row.sound)
+            recording = row.split, row.key
             if recording not in known:
                 own = row.name if row.name and row.name not in names else f"{row.split}-{number:06d}-{row.name}"
                 names.add(own)
@@ -143,8 +144,9 @@ def _rows(name: str, splits: Mapping[str, Any], options: Mapping[str, str]) -> I
             content = sound.get("bytes") or (Path(path).read_bytes() if Path(path).is_file() else b"")
             several = ([row[column]] if isinstance(row[column], str) else row[column] or () for column in texts)
             captions = [text.strip() for each in several for text in each if text and text.strip()]
-            number = numbers.setdefault(content_key(content), len(numbers))
-            yield Row(tenths.get(number % 10, split) if split == "train" else split, Path(path).name, content, captions)
+            number = numbers.setdefault(key := content_key(content), len(numbers))
+            here = tenths.get(number % 10, split) if split == "train" else split
+            yield Row(here, Path(path).name, content, key, captions)
 
 
 def _splits(name: str, offered: Sequence[str], options: Mapping[str, str]) -> dict[str, str]:

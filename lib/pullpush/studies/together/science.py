@@ -225,8 +225,9 @@ def conditional(design: Design, values: np.ndarray, beside: str, absent: str) ->
         Columns effect, beside, reading and those of `lab.scores.GAIN`; p by Holm within a reading and company.
 
     >>> both = np.array([0.0, 1.0, 2.0, 5.0])[:, None, None] + np.zeros((4, 2, 3))  # low, A, B, A and B
-    >>> conditional(Design("AB"), both, "B", "no B").query("reading == 'seeds and clips'")["value"].tolist()
-    [1.0, 3.0]
+    >>> of_a = conditional(Design("AB"), both, "B", "no B")
+    >>> of_a.query("reading == 'seeds and clips'")["value"].tolist(), of_a["p"].isna().tolist()  # no noise to judge by
+    ([1.0, 3.0], [False, True, False, True])
     """
 
     def rows(is_low: bool) -> Iterator[Row]:
@@ -277,8 +278,9 @@ def _by_company(design: Design, values: np.ndarray, companies: Mapping[str, Iter
     for company, rows in companies.items():
         table = differences(rows).assign(beside=company)
         own = table.assign(reading=READINGS[1], **{"half width": error * stdtrit(df, 0.975)})
-        if np.isfinite(error) and error > 0:
-            own["p"] = adjusted(2 * stdtr(df, -own["value"].abs() / error))
+        p = 2 * stdtr(df, -own["value"].abs() / error)
+        own["p"] = p  # NaN where the design has no error of its own
+        own.loc[p.notna(), "p"] = adjusted(p[p.notna()])
         own["low"], own["high"] = own["value"] - own["half width"], own["value"] + own["half width"]
         tables += [table.assign(reading=READINGS[0]), own]
     return pd.concat(tables, ignore_index=True)
