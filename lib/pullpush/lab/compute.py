@@ -84,7 +84,7 @@ class Ground:
 
     book: the chapter's session; compute_long: whether to compute what is long and was not kept; name: of the data, such
     as "scenes"; parts: the components that make the data, as `golden.versions` takes them; galleries: of a view whose
-    name ends in WIDE, which has so many times the test clips.
+    name ends in WIDE, which has so many times the test clips, or as many as the name says after it.
     """
 
     name: str
@@ -102,15 +102,16 @@ class Ground:
     def view(self, name: str) -> View:
         """Data by its name, such as "frozen"; each is made once. UnknownNameError for names that there are not."""
         if name not in self._views:
-            plain, wide, _ = name.partition(WIDE)
-            self._views[name] = self._wide(plain) if wide and self.galleries > 1 else self._view(plain)
+            plain, wide, count = name.partition(WIDE)
+            galleries = min(int(count or self.galleries), self.book.settings.points or GALLERIES)
+            self._views[name] = self._wide(plain, galleries) if wide and self.galleries > 1 else self._view(plain)
         return self._views[name]
 
-    def _wide(self, name: str) -> View:
+    def _wide(self, name: str, galleries: int) -> View:
         """A view on features with more test clips."""
         view = self.view(name)
-        data = encoded(load_data(widened(view.data.config, self.galleries)), view.data.trunk)
-        return view._replace(data=data, galleries=self.galleries)
+        data = encoded(load_data(widened(view.data.config, galleries)), view.data.trunk)
+        return view._replace(data=data, galleries=galleries)
 
     def _view(self, name: str) -> View:
         raise NotImplementedError

@@ -175,10 +175,10 @@ class Grounds(Ground):
         world = self.test(test) if mix == "test" else self.mixture(mix)
         return View(self.book, encoded(world, self._trunk(encoder)), self._overrides)
 
-    def _wide(self, name: str) -> View:
+    def _wide(self, name: str, galleries: int) -> View:
         _, encoder, test = name.split("/")
-        data = encoded(self.test(test, self.galleries), self._trunk(encoder))
-        return View(self.book, data, self._overrides, galleries=self.galleries)
+        data = encoded(self.test(test, galleries), self._trunk(encoder))
+        return View(self.book, data, self._overrides, galleries=galleries)
 
     def mixture(self, name: str) -> World:
         """What is learnt from, as audio.
