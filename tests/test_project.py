@@ -19,10 +19,10 @@ from toys import add  # noqa: F401 - a fixture
 import pullpush
 from pullpush import extras
 from pullpush.lab import profiles
-from pullpush.lab.findings import row_of
+from pullpush.lab.findings import Finding, findings, row_of
 from pullpush.losses import TERMS
 from pullpush.metrics import METRICS
-from pullpush.site import chapters, findings
+from pullpush.site import chapters
 from pullpush.site.cli import main
 from pullpush.training import recipe
 
@@ -337,7 +337,7 @@ def published(file: str) -> pd.DataFrame:
 FINDINGS = yaml.safe_load((ROOT / "book" / "findings.yaml").read_text(encoding="utf-8"))
 
 
-def readme_table(found: list[findings.Finding]) -> str:
+def readme_table(found: list[Finding]) -> str:
     """README's table of chapters."""
     lines = ["| chapter | question | answer | page |", "|---|---|---|---|"]
     for one in found:
@@ -362,7 +362,7 @@ def decision_table() -> str:
 
 
 def test_readmes_table_and_finding_say_what_the_published_tables_say():
-    found = list(findings.findings(ROOT, published))
+    found = list(findings(ROOT, published))
     assert len(found) == len(FINDINGS), "a finding names a row that is not there"
     assert readme_table(found) in README
     numbers = {one.pages[0]: one.number for one in found}

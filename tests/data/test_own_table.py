@@ -18,6 +18,7 @@ def mine(home, tmp_path):
     for number in range(4):
         miniature.tone(tmp_path / "mine" / "audio" / f"{number}.wav", number)
         miniature.tone(tmp_path / "mine" / "audio" / "far" / f"{number}.wav", number + 4)
+    (tmp_path / "mine" / "audio" / "cafe\u0301.wav").touch()  # as macOS writes it
     return tmp_path / "mine"
 
 
@@ -40,6 +41,8 @@ def test_a_table_as_the_page_shows_it_is_taken(mine):
         ("train,0.wav,A dog, a cat\nvalid,1.wav,A, b\ntest,2.wav,A, b\n", "line 2: 4 fields.*into quotes"),
         (GOOD + "train,3.wav\n", "line 5: 2 fields"),
         (GOOD + 'train,3.wav,"A dog\n', "line 5: unexpected end of data; are its quotes closed"),
+        (GOOD + "train,,A\n", "line 5 has no file_name: name the recording"),
+        (GOOD + "train,caf\u00e9.wav,A\n", "lacks 1 of .*caf.*files that look alike are there"),
         (GOOD + "train,../0.wav,A\n", r"line 5: \.\./0\.wav leads out of the folder"),
         (GOOD + "train,far/../../0.wav,A\n", "leads out of the folder"),
         (GOOD + "train,/etc/0.wav,A\n", r"line 5: /etc/0\.wav leads out of the folder"),

@@ -273,6 +273,10 @@ def test_what_a_folder_refuses_of_a_recording_damages_a_sample():
         soundfile.write(file := io.BytesIO(), np.full(2000, peak), rate, format="WAV", subtype="FLOAT")
         with pytest.raises(DamagedError, match=reason):
             decoded(file.getvalue(), sample_rate=16_000)
+    soundfile.write(file := io.BytesIO(), np.zeros(2000), 16_000, format="FLAC")
+    raw = file.getvalue()
+    with pytest.raises(DamagedError, match="does not say how long it is"):
+        decoded(raw[:21] + bytes([raw[21] & 0xF0, 0, 0, 0, 0]) + raw[26:])  # without the number of its samples
 
 
 @pytest.mark.parametrize("cut", [700, 5000, 12_345])

@@ -218,6 +218,8 @@ def test_batch_normalisation_of_texts_is_refused():
         in_chunks(Model().encode_text, ["a", "b", "c", "d"], ["eng"] * 4, 2)
     with torch.no_grad():
         in_chunks(Model().eval().encode_text, ["a", "b", "c", "d"], ["eng"] * 4, 2)
+    with pytest.raises(TypeError, match=r"a method of a model, such as model\.encode_text"):
+        in_chunks(lambda texts, languages: torch.eye(len(texts)), ["a", "b"], ["eng"] * 2, 1)
 
 
 def test_chunks_are_the_default_where_many_languages_meet_a_trained_encoder():

@@ -6,14 +6,16 @@ was published and, at its end, by the tables that it has written itself, above a
     findings.found("02-svr")
     ...
     findings.remember(book)
+
+`book/findings.yaml` has one sentence a chapter, for README and the site.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import yaml
@@ -22,10 +24,20 @@ from IPython.display import Markdown, display, update_display
 from pullpush.lab.root import DEFAULT, find_root
 from pullpush.lab.session import Session
 
-FILE = "remember.yaml"
+FILE, FINDINGS = "remember.yaml", "findings.yaml"
 CLAIMS = "claims.csv"
 REFERENCE = re.compile(r"\{([\w-]+)(!?)(?::(\w+))?\}")
 Read = Callable[[str], pd.DataFrame]
+
+
+class Finding(NamedTuple):
+    """What README's table and a card say: pages, question, answer, its first number with its interval, a figure."""
+
+    pages: tuple[str, ...]
+    question: str
+    answer: str
+    number: str
+    figure: str
 
 
 def found(page: str) -> None:
@@ -50,6 +62,19 @@ def opening(page: str, read: Read) -> str:
     """What a page opens with, with its numbers; see `sentence`."""
     item = _of(page)
     return sentence(item["found"], item.get("cells", {}), read)
+
+
+def findings(root: Path, read: Read) -> Iterator[Finding]:
+    """All findings that the tables of an execution have, filled in; read: a table by the name of its file."""
+    for item in yaml.safe_load((root / "book" / FINDINGS).read_text(encoding="utf-8")):
+        names = re.findall(r"\{(\w+)\}", item["answer"])
+        try:
+            rows = {name: row_of(read(item[name]["file"]), item[name]) for name in names}
+        except (FileNotFoundError, LookupError):
+            continue
+        words = {name: written(item[name], rows[name]) for name in names}
+        number = ranged(item[names[0]], rows[names[0]])
+        yield Finding(tuple(item["pages"]), item["question"], item["answer"].format(**words), number, item["figure"])
 
 
 def sentence(text: str, cells: Mapping[str, Any], read: Read) -> str:
@@ -113,6 +138,22 @@ def interval(cell: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     turned = cell.get("times", 1) < 0 or (cell["as"] == "points" and row[cell.get("column", "value")] < 0)
     low, high = (written(cell, row, column) for column in (("high", "low") if turned else ("low", "high")))
     return f" [{low}, {high}]".replace(" %", "")
+
+
+def ranged(cell: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    """A number with its unit and its interval, if it has one, with a digit more where the interval's ends agree.
+
+    >>> ranged({"as": "points"}, {"value": -0.248, "low": -0.3, "high": 0.01})
+    '24.8 points [−1.0, 30.0]'
+    >>> ranged({"as": 0}, {"value": 96.17, "low": 96.14, "high": 96.2, "unit": "%"})
+    '96.2 % [96.1, 96.2]'
+    """
+    unit = {"percent": " %", "points": " points"}.get(cell["as"], f" {row['unit']}" if "unit" in row else "")
+    ends = interval(cell, row)
+    if ends and len(set(ends.strip(" []").split(", "))) == 1:
+        finer = {"as": 1, "times": 100 * cell.get("times", 1)} if cell["as"] == "percent" else {"as": cell["as"] + 1}
+        return ranged({**cell, **finer}, {**row, "unit": unit.strip()})
+    return written(cell, row).removesuffix(" %") + unit + ends
 
 
 def _of(page: str) -> Mapping[str, Any]:

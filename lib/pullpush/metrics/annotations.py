@@ -15,7 +15,6 @@ from pullpush.metrics.cards import Embeddings, MetricCard, Score, Values, by_lan
 from pullpush.precision import in_single
 
 FITS = 0.75  # least relevance of a clip that a caption fits: of scenes, the same events in whatever order or relation
-MAP_AT = (10, 16)
 SINGLE = ("mAP@10", "R@1", "R@5", "R@10")  # the columns of the paper
 MULTIPLE = ("mAP@10", "mAP@16")
 DEGREES = "nDCG@16"
@@ -58,8 +57,8 @@ def annotated_by_clip(similarity: Tensor, relevance: Tensor, names: Sequence[str
     own = caption_relevance(clips, captions).to(similarity.device)
     degrees = torch.maximum(relevance.float().repeat_interleave(captions, dim=0), own.float())
     right = degrees >= FITS
-    single = retrieval_per_query(similarity, own, map_at=MAP_AT)
-    multiple = retrieval_per_query(similarity, right, map_at=MAP_AT, divisor="relevant")
+    single = retrieval_per_query(similarity, own)
+    multiple = retrieval_per_query(similarity, right, divisor="relevant")
     values = {f"{name} single": single[name] for name in SINGLE}
     values |= {f"{name} multiple": multiple[name] for name in MULTIPLE}
     values |= retrieval_per_query(similarity, degrees, (), (16,)) if DEGREES in names else {}

@@ -9,7 +9,7 @@ findings go:
     <!-- found: 00-world -->                   what the chapter opens with, see `lab.findings`
     <!-- figure: 01-forces 1.4 -->             that figure, with its caption, and a link to its chapter
     <!-- interactive: 01-forces-lab -->        the chapter's force figure, to play with
-    <!-- cards: findings.yaml -->              a card a chapter, see `findings`
+    <!-- cards: findings.yaml -->              a card a chapter, see `lab.findings`
 """
 
 import os
@@ -18,17 +18,18 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from html import escape
 from pathlib import Path
 
 import pandas as pd
 
 from pullpush.errors import PullPushError, looked_up
 from pullpush.lab import profiles
-from pullpush.lab.findings import Read, opening
+from pullpush.lab.findings import Read, findings, opening
 from pullpush.lab.ledger import sentence
 from pullpush.lab.root import find_root, workplace
 from pullpush.show.captions import anchor
-from pullpush.site import card_pages, chapters, findings, ledger_page
+from pullpush.site import card_pages, chapters, ledger_page
 from pullpush.site.chapters import shown_html
 
 MARK = re.compile(r"<!-- (claim|found|figure|interactive|cards): ([^\n]*?) -->")
@@ -193,9 +194,15 @@ def _figure_text(executed: Mapping[str, Path], words: str) -> str:
 
 
 def _cards(root: Path, read: Read, executed: Mapping[str, Path]) -> str:
-    found = list(findings.findings(root, read))
-    shown = {one.figure: IMAGE.search(_figure_text(executed, one.figure)) for one in found}
-    return findings.cards(found, {figure: image[0] for figure, image in shown.items() if image})
+    """A card a finding: question, sentence, small figure, number, and the link that it is."""
+    pictures = {one: IMAGE.search(_figure_text(executed, one.figure)) for one in findings(root, read)}
+    blocks = [
+        f'<a class="finding" href="{one.pages[0]}.html"><small>{escape(one.question)}</small>'
+        f"<strong>{escape(one.answer)}</strong>{picture[0] if picture else ''}"
+        f"<small>{escape(one.number)}{', 95 % interval' if '[' in one.number else ''}</small></a>"
+        for one, picture in pictures.items()
+    ]
+    return f'<div class="findings">{"".join(blocks)}</div>'
 
 
 def _raw(html: str) -> str:

@@ -92,6 +92,7 @@ def in_chunks(encode: Callable[..., Tensor], rows: Any, more: Any, chunk: int | 
     Raises:
         TrainingError: the encoder changes its buffers as it encodes, as batch normalisation does: its result depends on
             which come together, so that no chunks can give the plain loss.
+        TypeError: a function that is no method of a model.
     """
     if not chunk:
         return encode(rows, more)
@@ -126,6 +127,8 @@ def _in_parts(encode: Callable[..., Tensor], parts: Sequence[Part], *, cached: b
     """Embeddings of all parts, of which, if `cached`, only the last keeps its activations."""
     if len(parts) == 1:
         return encode(*parts[0])
+    if not hasattr(encode, "__self__"):  # whose buffers and random state are watched
+        raise TypeError(f"in chunks encodes a method of a model, such as model.encode_text, got {encode!r}")
     # pyrefly: ignore[missing-attribute]
     model, kind = encode.__self__, encode.__name__.removeprefix("encode_")
     before = [buffer._version for buffer in model.buffers()]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 import pandas as pd
 
@@ -227,12 +228,17 @@ def official_table(path: Path, columns: Sequence[str], **options: Any) -> pd.Dat
 
 def require_all(title: str, paths: Sequence[Path], table: Path | str) -> None:
     """Raise `DataNotFoundError` where recordings of a table are missing; it names the first ones."""
-    missing = [str(path) for path in paths if not path.is_file()]
-    if missing:
-        raise DataNotFoundError(
-            f"{title} lacks {len(missing)} of the {len(paths)} recordings of {table}: {few(missing)}; "
-            "put them there, or remove their rows"
-        )
+    missing = [path for path in paths if not path.is_file()]
+    if not missing:
+        return
+    folders = {path.parent for path in missing if path.parent.is_dir()}
+    there = {normalize("NFC", each.name) for folder in folders for each in folder.iterdir()}
+    do = "put them there, or remove their rows"
+    if any(normalize("NFC", path.name) in there for path in missing):
+        do = "files that look alike are there, their accents in other bytes: rename these, or those in the table"
+    raise DataNotFoundError(
+        f"{title} lacks {len(missing)} of the {len(paths)} recordings of {table}: {few([*map(str, missing)])}; {do}"
+    )
 
 
 def warn_of_missing(title: str, split: str, present: Sequence[bool]) -> None:

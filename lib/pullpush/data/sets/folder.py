@@ -122,6 +122,8 @@ def check_rows(table: Path, rows: Iterable[Row]) -> None:
     twice = []
     for row in rows:
         path = PurePath(row.name)
+        if not path.name:
+            raise PullPushError(f"{table}, line {row.line} has no file_name: name the recording, or take the row out")
         if path.is_absolute() or ".." in path.parts:
             raise PullPushError(
                 f"{table}, line {row.line}: {row.name} leads out of the folder; put the recording into it, and give "

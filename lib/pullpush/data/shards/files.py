@@ -33,7 +33,7 @@ from torchaudio.functional import resample
 
 from pullpush.cache import atomic_path, cached_file, content_key, digest
 from pullpush.checks import check_count
-from pullpush.data.audio import FLOATS, MARGIN, SAMPLE_RATE, check_rate, check_scale
+from pullpush.data.audio import ENDLESS, FLOATS, MARGIN, SAMPLE_RATE, check_rate, check_scale
 from pullpush.data.clips import Clips
 from pullpush.data.store import FULL_SCALE, to_int16
 from pullpush.errors import AudioError, DataNotFoundError, PullPushError, check_all_known, few
@@ -313,6 +313,8 @@ def decoded(raw: bytes, *, sample_rate: int | None = None, seconds: float | None
     try:
         with soundfile.SoundFile(io.BytesIO(raw)) as file:
             rate = file.samplerate
+            if file.frames >= ENDLESS:
+                raise DamagedError("its recording does not say how long it is, as a stream: encode it again")
             frames = -1 if seconds is None else int((seconds + MARGIN) * rate)
             whole, floats = file.subtype == "PCM_16", file.subtype in FLOATS
             wave = file.read(frames, dtype="int16" if whole else "float32", always_2d=True)
