@@ -103,7 +103,8 @@ class Ground:
         """Data by its name, such as "frozen"; each is made once. UnknownNameError for names that there are not."""
         if name not in self._views:
             plain, wide, count = name.partition(WIDE)
-            galleries = min(int(count or self.galleries), self.book.settings.points or GALLERIES)
+            galleries = int(count or self.galleries)
+            galleries = min(galleries, self.book.settings.points or galleries)
             self._views[name] = self._wide(plain, galleries) if wide and self.galleries > 1 else self._view(plain)
         return self._views[name]
 
