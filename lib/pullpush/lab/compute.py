@@ -109,10 +109,10 @@ class Ground:
         return self._views[name]
 
     def _wide(self, name: str, galleries: int) -> View:
-        """A view on features with more test clips."""
+        """A view on features, or on audio, with more test clips."""
         view = self.view(name)
-        data = encoded(load_data(widened(view.data.config, galleries)), view.data.trunk)
-        return view._replace(data=data, galleries=galleries)
+        data = load_data(widened(view.data.config, galleries))
+        return view._replace(data=encoded(data, view.data.trunk) if view.data.trunk else data, galleries=galleries)
 
     def _view(self, name: str) -> View:
         raise NotImplementedError
