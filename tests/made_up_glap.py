@@ -22,8 +22,7 @@ def declared():
     through = {
         "encoders": ENCODERS,
         "sound-effects": ("speech_embedding", "sfx"),
-        "objectives": OBJECTIVES,
-        "objectives-again": OBJECTIVES,
+        **dict.fromkeys(("objectives", "objectives-again", "masked-in-music"), OBJECTIVES),
         "upper": experiments.UPPER,
     }
     from_mixes = [Run(label, one, mix=mix) for label, mix in experiments.LEARNT_FROM.items()]
