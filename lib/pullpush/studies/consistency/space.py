@@ -148,38 +148,44 @@ class DirectionProbe(Diagnostics):
         size = min(objective.recipe.batch_size, max(1, len(clips) // 4))
         rate = objective.model.sample_rate
         data = PairDataset(clips.head(5 * size), languages=self.languages, sampling="all", sample_rate=rate)
-        return Asking(self.every, ask=partial(_directions, data.batch(range(len(data))), size))
+        places = range(len(data))
+        batches = [data.batch(places[start : start + size]) for start in places[::size]]
+        return Asking(self.every, ask=partial(_directions, batches))
 
 
 @torch.enable_grad()
-def _directions(batch: Batch, size: int, objective: Objective) -> dict[str, float]:
-    """What a probe asks about a batch; size: of its parts whose gradients are compared."""
+def _directions(batches: Sequence[Batch], objective: Objective) -> dict[str, float]:
+    """What a probe asks about batches; gradients are compared on those that are as large as the first."""
     model, generator = objective.model, torch.Generator().manual_seed(0)
-    sides = zip((batch.texts, *batch.parallel), (batch.languages, *batch.parallel_languages), strict=True)
-    texts = torch.stack([model.encode_text(text, languages) for text, languages in sides], dim=1).cpu()
-    audio = model.encode_audio(batch.audio, batch.lengths).cpu()
-    clips, count = texts.shape[:2]
-    taken = {name: take(clips, count, name, generator) for name in ("random", "pair")}
+    spaces = [_embedded(model, batch) for batch in batches]  # a graph each: a gradient goes back through one batch
+    audio, texts = (torch.cat([each.detach() for each in side]) for side in zip(*spaces, strict=True))
+    taken = {name: take(*texts.shape[:2], name, generator) for name in ("random", "pair")}
     row = {}
     for name, each in zip(("one", "pair"), taken.values(), strict=True):
-        row[name] = float(direction_error(audio, texts, each).detach().nanmean())
-        row[f"{name} aim"] = float(aim_error(audio, texts, each).detach().nanmean())
+        row[name] = float(direction_error(audio, texts, each).nanmean())
+        row[f"{name} aim"] = float(aim_error(audio, texts, each).nanmean())
     weights = [weight for weight in model.parameters() if weight.requires_grad]
 
     def gradient(loss: Tensor) -> Tensor:
         return torch.cat([part.flatten() for part in torch.autograd.grad(loss, weights, retain_graph=True)])
 
-    rows, last = [], None
-    for start in range(0, len(audio) - size + 1, size):
-        at = slice(start, start + size)
-        of_kcl = gradient(kcl(audio[at], texts[at]))
-        of_ml_clap = gradient(ml_clap(audio[at], texts[at][taken["random"][at]]))
-        other = texts[at][:, 1:][taken["pair"][at][:, 1:]]
-        of_cacl = gradient(cacl(audio[at], texts[at][:, 0], other))
+    rows, last, size = [], None, len(batches[0].audio)
+    for at, (sounds, told) in enumerate(space for space in spaces if len(space[0]) == size):
+        one, pair = (each[at * size : (at + 1) * size] for each in taken.values())
+        of_kcl = gradient(kcl(sounds, told))
+        of_ml_clap = gradient(ml_clap(sounds, told[one]))
+        of_cacl = gradient(cacl(sounds, told[:, 0], told[:, 1:][pair[:, 1:]]))
         found = {"one gradient": angle(of_ml_clap, of_kcl), "pair gradient": angle(of_cacl, of_kcl)}
         rows.append(found | ({"batch gradient": angle(last, of_kcl)} if last is not None else {}))
         last = of_kcl
     return row | {name: float(value) for name, value in pd.DataFrame(rows).astype(float).mean().items()}
+
+
+def _embedded(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Of N clips with a caption in each of K languages: audio `(N, d)` and texts `(N, K, d)`."""
+    sides = zip((batch.texts, *batch.parallel), (batch.languages, *batch.parallel_languages), strict=True)
+    texts = torch.stack([model.encode_text(text, languages) for text, languages in sides], dim=1)
+    return model.encode_audio(batch.audio, batch.lengths).cpu(), texts.cpu()
 
 
 def aim_error(audio: Tensor, texts: Tensor, taken: Tensor) -> Tensor:
