@@ -281,6 +281,7 @@ class StepParts(NamedTuple):
     """Cosine of the step and the geodesic direction: 1 is no drift."""
 
 
+@torch.inference_mode(False)  # with gradients, wherever it is asked
 @in_single
 def step_parts(
     loss: Callable[[Tensor, Tensor], Tensor | Output], anchor: Tensor, positive: Tensor, *, batch_size: int
@@ -305,7 +306,7 @@ def step_parts(
     parts = []
     for start in range(0, len(anchor) - batch_size + 1, batch_size):
         start_point = anchor[start : start + batch_size].clone().requires_grad_()
-        target = positive[start : start + batch_size]
+        target = positive[start : start + batch_size].clone()
         found = loss(target, start_point)
         value = found.value if isinstance(found, Output) else found
         (gradient,) = torch.autograd.grad(value * len(target), start_point)

@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 import torch
 from embeddings import pairs as unit_pairs, refuses_bad_pairs
@@ -82,7 +83,7 @@ def test_a_temperature_that_would_not_learn_is_refused():
     ids=["more", "unknown", "twice"],
 )
 def test_what_a_loss_does_not_take_is_refused(further, named):
-    with pytest.raises(TypeError, match=r"InfoNCE takes \(audio, text\), each once"):
+    with pytest.raises(TypeError, match=rf"InfoNCE takes \(audio, text\), each once, got \(.*{''.join(named)}\)"):
         InfoNCE()(torch.eye(3), torch.eye(3), *further, **named)
 
 
@@ -97,6 +98,12 @@ def pairs(n=4, d=3):
     return torch.nn.functional.normalize(torch.randn(2, n, d), dim=-1).requires_grad_()
 
 
+def test_a_loss_compiles_to_one_graph():
+    audio, text = pairs()
+    compiled = torch.compile(InfoNCE(), backend="eager", fullgraph=True)
+    assert torch.equal(compiled(audio, text).value, InfoNCE()(audio, text).value)
+
+
 def test_outputs_add_and_take_weights_as_their_values_do():
     audio, text = leaf = pairs()
     once, svr = InfoNCE()(audio, text), SVR(radius=0.2)
@@ -105,6 +112,7 @@ def test_outputs_add_and_take_weights_as_their_values_do():
     assert set(both.report) == {"radius", "radius 2"}
     assert (once + 1.0).value == once.value + 1
     assert (both / 4).item() == (both.value / 4).item()
+    assert (np.float64(2) * once).value == (np.float64(1) + once).value + once.value - 1
     both.backward()
     assert leaf.grad.abs().sum() > 0
 
@@ -123,7 +131,10 @@ def test_a_call_may_bring_its_temperature(name):
 def test_a_loss_that_is_not_told_fits_the_first_batch():
     svr, audio, text = SVR(), *pairs(6)
     optimiser = torch.optim.Adam(svr.parameters(), lr=0.1)  # made before, as trainers do
+    with torch.inference_mode():
+        svr(audio, text)  # a validation before any training, as trainers do, too
     svr(audio, text).backward()
+    assert svr.predictor.layers[0].weight.grad is not None
     optimiser.step()
     assert svr.predictor.batch_size == 6
     assert svr(audio, text).report["radius"] != pytest.approx(0.1)
@@ -144,6 +155,15 @@ def test_embeddings_that_are_not_of_unit_length_are_said_once(monkeypatch):
         info_nce(audio, 3 * text)
     with warnings.catch_warnings(action="error"):
         InfoNCE()(5 * audio, text)
+
+
+@pytest.mark.parametrize("name", TERMS)
+def test_every_loss_looks_at_all_lengths(name, monkeypatch):
+    loss = made(name).double()
+    for need in {*loss.needs} & {*losses.contract.NEEDS} - {"teacher_similarity", "clusters", "ids"}:
+        monkeypatch.setattr(precision, "_DONE", set())
+        with pytest.warns(UserWarning, match=f"^{need} is not of unit length"):
+            loss(**(batch := given(loss)) | {need: 3 * batch[need]})
 
 
 @pytest.mark.parametrize("card", TERMS.values(), ids=lambda card: card.name)

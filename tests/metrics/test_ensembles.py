@@ -100,15 +100,10 @@ def _best(found):
 # Two stages
 
 
-def matrices(systems=2, models=3, seed=0):
-    levels = [0.3 + 0.1 * (system + 2 * model) for system in range(systems) for model in range(models)]
-    members, relevance = noisy(levels, seed)
-    return members.view(systems, models, QUERIES, ITEMS), relevance
-
-
 @pytest.mark.parametrize("first", ["systems", "models"])
 def test_two_stages_are_two_searches(first):
-    members, relevance = matrices()
+    members, relevance = noisy([0.3 + 0.1 * (system + 2 * model) for system in range(2) for model in range(3)], 0)
+    members = members.view(2, 3, QUERIES, ITEMS)
     found = two_stages(members, relevance, first=first, step=0.25)
     groups = members.unbind(1) if first == "systems" else members.unbind(0)
     shares = [_best(landscape(group, relevance, step=0.25)) for group in groups]

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings, strategies as st
 from scipy import special, stats
 
@@ -135,6 +136,13 @@ def test_identical_systems_differ_by_nothing_with_certainty():
     assert (same.low, same.high, same.p) == (0.5, 0.5, 0)
 
 
+@pytest.mark.parametrize("shape", [(1, 50), (3, 4), (5, 20)])
+def test_what_rounding_makes_is_no_difference_and_no_width(shape):
+    assert verdict(difference(torch.full(shape, 1 / 3, requires_grad=True)), "higher") == "cannot tell"
+    rounded = difference(np.full(shape, 0.1 + 0.2), 0.3)
+    assert (rounded.value, rounded.p, rounded.stands) == (0, 1, False)
+
+
 @pytest.mark.parametrize(
     ("ours", "theirs", "words"),
     [
@@ -152,6 +160,7 @@ def test_identical_systems_differ_by_nothing_with_certainty():
         ),
         (np.zeros((2, 2)), [[1.0, 2.0], [3.0, math.inf]], r"theirs has 1 values .* \[1, 1\]"),
         (np.zeros((2, 2)), math.nan, "theirs has 1 values"),
+        (np.ma.masked_greater(np.eye(2), 0.5), None, "ours has masked values: leave out"),
     ],
 )
 def test_bad_scores_are_named(ours, theirs, words):

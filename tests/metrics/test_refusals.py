@@ -32,6 +32,7 @@ SCORES = [[1.0, 2.0, 4.0], [2.0, 3.0, 3.0]]
         (lambda: metrics.retrieval(EYE, EYE.bool(), ks=(0,)), "ks: a cut-off must be at least 1, got 0"),
         (lambda: metrics.retrieval(EYE, EYE.bool(), ks=5), "ks must be a sequence of whole numbers"),
         (lambda: metrics.retrieval(EYE, EYE.bool(), map_at=(1.5,)), "map_at: a cut-off must be a whole number"),
+        (lambda: metrics.retrieval(EYE.half(), EYE), "similarity in torch.float16 makes ties of neighbours"),
         (lambda: metrics.retrieval(EYE, NAN), r"relevance must be in \[0, 1\], got nan"),
         (lambda: metrics.retrieval(EYE, EYE - 2), r"relevance must be in \[0, 1\], got -1"),
         (lambda: metrics.retrieval(EYE, EYE.numpy()), "relevance must be a boolean or floating-point tensor"),

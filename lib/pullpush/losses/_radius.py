@@ -89,6 +89,9 @@ class RadiusPredictor(nn.Module):
                 f"a batch of {n} does not fit a RadiusPredictor made for batch_size={self.batch_size}: "
                 f"make it for your largest batch, as by SVR(batch_size={n})"
             )
+        if not self.batch_size:  # weights that are made in inference mode would never learn
+            with torch.inference_mode(False):
+                self.layers[0].initialize_parameters(similarity.new_empty(n))
         with no_autocast(similarity):
             first = self.layers[0].weight
             return self.layers(self._fill(similarity.to(first.dtype))).squeeze(-1)

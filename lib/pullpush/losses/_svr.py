@@ -139,7 +139,7 @@ class SVR(Tempered):
     `"dynamic"`, a `RadiusPredictor` on the similarities cos/τ, one for both directions.
     direction: `"both"` ("bi"), `"t2a"` ("uni") or `"a2t"`.
     alpha, beta: the weights; the paper has α = 1 and, for DynamicSVR, β = 0.01; 0 leaves the constraint out.
-    tau, similarity, positive_in_denominator: as in `svr`; learnable: whether the static radius learns. A temperature
+    tau, similarity, positive_in_denominator: as in `svr`; learnable: heeded by the static radius alone. A temperature
     that learns is another loss's (`svr.temperature = infonce.temperature`) or the model's (`svr(audio, text, tau=…)`).
     radius: initial R, which the paper does not give.
     batch_size, hidden: of the predictor; None: as many as the first batch has. Shorter batches work, longer ones are

@@ -65,6 +65,8 @@ class Output(NamedTuple):
     """What this call saw, such as SVR's mean radius: by name, 0-d, detached. In a sum a name that comes again is
     numbered ("radius 2")."""
 
+    __array_ufunc__ = None  # a number of NumPy on the left leaves the sum, or the product, to what is below
+
     def __add__(self, other: "Output | Tensor | float") -> "Output":  # pyrefly: ignore[bad-override]
         """The sum with another loss, or with a number or 0-d tensor, as `sum` starts from 0."""
         value, report = other if isinstance(other, Output) else (other, {})
@@ -155,7 +157,8 @@ class Loss(nn.Module):
         names = (*self.needs, *self.uses)
         tensors = dict(zip(names, given, strict=False)) | named
         if len(given) + len(named) > len(tensors) or tensors.keys() - {*names}:
-            raise TypeError(f"{type(self).__name__} takes ({', '.join(names)}), each once")
+            got = ", ".join([*(["…"] if given else []), *named])
+            raise TypeError(f"{type(self).__name__} takes ({', '.join(names)}), each once, got ({got})")
         if missing := [name for name in self.needs if tensors.get(name) is None]:
             raise TypeError(f"{type(self).__name__} needs {', '.join(missing)}: {NEEDS[missing[0]]}")
         tensors = {name: tensor for name, tensor in tensors.items() if tensor is not None}

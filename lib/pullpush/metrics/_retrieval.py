@@ -2,7 +2,8 @@
 
 Every protocol is a relevance matrix: one caption per clip is the identity; five captions per clip make every
 text query have one relevant clip and every audio query five relevant captions (`by_clip`); the scene graph
-gives graded relevance. Ties count against the system: a constant model does not score.
+gives graded relevance. Ties count against the system: a constant model does not score, where its equal rows
+round alike (a product of float64 matrices does not promise it).
 """
 
 import math
@@ -219,6 +220,8 @@ def relevant_items(similarity: Tensor, relevance: Tensor, threshold: float) -> T
     check_floats(similarity=similarity)
     check_relevance(relevance)
     check_number("threshold", threshold)
+    if similarity.dtype.itemsize < 4:
+        raise ValueError(f"similarity in {similarity.dtype} makes ties of neighbours: text.float() @ audio.float().T")
     if similarity.ndim != 2 or similarity.shape != relevance.shape:
         raise ValueError(
             f"similarity and relevance must have one shape (Q, M), got {tuple(similarity.shape)} "

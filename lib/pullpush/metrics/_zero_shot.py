@@ -25,7 +25,7 @@ LANGUAGE = "eng"  # of the templates
 def zero_shot_predictions(audio: Tensor, prompts: Tensor) -> Tensor:
     """Class with the most similar prompt: audio `(N, d)`, prompts `(C, d)` or `(C, P, d)` → `(N,)` int64.
 
-    Several prompts per class are averaged and normalised again, as in CLIP's prompt ensembling.
+    All of unit length. Several prompts per class are averaged and normalised again, as in CLIP's prompt ensembling.
 
     >>> zero_shot_predictions(torch.tensor([[0.6, 0.8]]), torch.eye(2))
     tensor([1])

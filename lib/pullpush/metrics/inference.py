@@ -31,6 +31,7 @@ from torch.nn import functional as F
 
 from pullpush.checks import check_number, check_tensors
 from pullpush.metrics._retrieval import KS, MAP_AT, by_clip
+from pullpush.precision import single
 
 Array = NDArray[np.float64]
 HOLDS, SMALLER, NO_EFFECT = "holds", "holds, smaller", "no effect"
@@ -97,7 +98,9 @@ def difference(ours: ArrayLike, theirs: ArrayLike | None = None, *, level: float
     scores = ours - theirs
     row, column, rest = (ms / scores.size for ms in mean_squares(scores))
     error, df = standard_error(row - rest, column - rest, rest, *scores.shape)
-    value, half = float(scores.mean()), float(special.stdtrit(df, quantile) * error)
+    rounding = 8 * np.finfo(float).eps * max(np.abs(ours).max(), np.abs(theirs).max())  # is no difference
+    value, error = (x if abs(x) > rounding else 0.0 for x in (float(scores.mean()), float(error)))
+    half = float(special.stdtrit(df, quantile) * error)
     p = 2 * float(special.stdtr(df, -abs(value) / error)) if error else float(value == 0)
     numbers = (value, value - half, value + half, half, p, float(df), float(level))
     seeds, clips = scores.shape
@@ -310,10 +313,13 @@ def gap_pseudo_values(vectors: ArrayLike) -> Array:
 
 def finite(name: str, values: ArrayLike) -> Array:
     """The values as float64; ValueError for those that are not finite or not real, with their name and place."""
+    values = single(values.detach()).cpu() if torch.is_tensor(values) else values
     if np.iscomplexobj(values):
         raise ValueError(f"{name} must be real numbers, got complex ones")
+    cure = "leave out, everywhere, a clip that lacks a score in any seed or system"
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} has masked values: {cure}")
     values = np.asarray(values, np.float64)
     if len(bad := np.argwhere(~np.isfinite(values))):
-        cure = "leave out, everywhere, a clip that lacks a score in any seed or system"
         raise ValueError(f"{name} has {len(bad)} values that are not finite, the first at {bad[0].tolist()}: {cure}")
     return values
