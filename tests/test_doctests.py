@@ -64,14 +64,10 @@ def public(module: ModuleType) -> dict[str, object]:
     return {
         name: thing
         for name, thing in offered.items()
-        if (inspect.isfunction(thing) or inspect.isclass(thing)) and not is_record(thing)
+        if inspect.isfunction(thing) or inspect.isclass(thing)
+        if not dataclasses.is_dataclass(thing) and not hasattr(thing, "_fields")  # a named tuple's
         if named or thing.__module__ == module.__name__
     }
-
-
-def is_record(thing: object) -> bool:
-    """Whether it only holds fields: a named tuple or a dataclass."""
-    return dataclasses.is_dataclass(thing) or hasattr(thing, "_fields")
 
 
 @pytest.mark.parametrize("part", CORE)

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, strategies as st
 
 from pullpush.data.clips import StoredClips
-from pullpush.data.scenes.altered import First, Gain, Loudest, SameLength, WhiteNoise, altered
+from pullpush.data.scenes.altered import Alteration, First, Gain, Loudest, WhiteNoise, altered
 from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.data.store import Waveforms
 from pullpush.training.frozen import encoded
@@ -83,7 +83,7 @@ def reader_s_own(factor):
     """An alteration of a notebook's cell, each time another class of the same name."""
 
     @dataclass(frozen=True)
-    class Softer(SameLength):
+    class Softer(Alteration):
         steps: int = 2
 
         def __call__(self, wave, sample_rate, row):

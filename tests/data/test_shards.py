@@ -318,17 +318,12 @@ def test_what_is_not_there(home, tmp_path, folder):
         ShardDataset(folder)
 
 
-def block_of(path, number):
-    """The first byte of a member's header."""
-    with tarfile.open(path) as tar:
-        return tar.getmembers()[number].offset
-
-
 @pytest.mark.parametrize("damage", ["cut between members", "cut in a header", "a flipped bit", "zeros in the middle"])
 def test_without_an_index_a_header_that_is_damaged_is_told(folder, damage):
     path = folder / "000001.tar"
     (folder / INDEX).unlink()
-    raw, at = bytearray(path.read_bytes()), block_of(path, 4)
+    with tarfile.open(path) as tar:
+        raw, at = bytearray(path.read_bytes()), tar.getmembers()[4].offset  # the first byte of its header
     if damage == "cut between members":
         raw = raw[:at]
     elif damage == "cut in a header":

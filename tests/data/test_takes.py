@@ -71,7 +71,7 @@ def test_every_take_is_of_an_event_of_tux_paint_and_of_a_known_package():
     every = [take for group in found.values() for take in group]
     assert (len(found), len(every), len(set(every))) == (20, 31, 31)
     assert {take.partition("/")[0] for take in every} == set(takes.SOURCES)
-    assert sum(source.package.megabytes for source in takes.SOURCES.values()) < 90
+    assert sum(source.megabytes for source in takes.SOURCES.values()) < 90
 
 
 def test_the_real_takes_are_31_recordings_of_20_events():

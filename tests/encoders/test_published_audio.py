@@ -11,7 +11,7 @@ import torch
 import transformers
 from safetensors.torch import save_file
 
-from pullpush.encoders import AUDIO, TEXT, DualEncoder, create_audio
+from pullpush.encoders import AUDIO, create_audio
 from pullpush.encoders.attention import Size
 from pullpush.encoders.beats import BEATsNetwork, relative_buckets
 from pullpush.encoders.hub_audio import tiny_wavlm
@@ -25,10 +25,6 @@ EXACT = {"atol": 1e-5, "rtol": 1e-4}
 def hearing(name, **options):
     base, _, large = name.partition("-")
     return create_audio(base, **{**AUDIO[base].small, **(tiny_wavlm("layer") if large else {}), **options})
-
-
-def model_of(name):
-    return DualEncoder(hearing(name), TEXT["hashed"].make(), dim=8)
 
 
 def noise(seconds, rate, rows=1, seed=0):

@@ -24,19 +24,12 @@ def sentence(words, marks):
     return text[0].upper() + text[1:] + "."
 
 
-def bare_words(text):
-    return re.findall(r"[\w'-]+", text.lower())
-
-
-def without_one(words):
-    return [words[:at] + words[at + 1 :] for at in range(len(words))]
-
-
 @given(WORDS, MARKS, st.integers(0, 5))
 def test_exactly_one_word_goes_and_all_others_keep_their_order(words, marks, seed):
     text = sentence(words, marks)
     (found,) = WordDeletion(p=1.0, seed=seed).rewrite([text])
-    assert bare_words(found) in (without_one(words) if len(words) > 1 else [words])
+    shorter = [words[:at] + words[at + 1 :] for at in range(len(words))]
+    assert re.findall(r"[\w'-]+", found.lower()) in (shorter if len(words) > 1 else [words])
     assert found.endswith(".")
     assert found[0].isupper()
     assert not re.search(r"  | [,;.]|[,;][,;.]|^[ ,;.]", found)

@@ -35,11 +35,6 @@ def local_global() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["batch_size", "whole", "batch", "variance", "cosine"])
 
 
-def frequencies() -> dict[str, pd.DataFrame]:
-    table = pd.DataFrame({"rank": [1, 2, 3], "frequency": [0.5, 0.3, 0.2]})
-    return {"scenes": table, "clotho": table}
-
-
 def negatives(seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).random((5, 3))
 
@@ -146,8 +141,9 @@ def ranked() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["system", "mean rank", "MRV"])
 
 
+FREQUENCIES = pd.DataFrame({"rank": [1, 2, 3], "frequency": [0.5, 0.3, 0.2]})
 DRAWN = {
-    "word_frequencies": lambda: curves.word_frequencies(frequencies()),
+    "word_frequencies": lambda: curves.word_frequencies(dict.fromkeys(("scenes", "clotho"), FREQUENCIES)),
     "local_global_bars": lambda: forces.local_global_bars(local_global()),
     "force_plane": lambda: forces.force_plane(
         [negatives(), negatives(1)], np.array([1.2, 0.0]), [np.array([-1.0, 0.5])] * 2, titles=["one", "two"]

@@ -14,7 +14,7 @@ from pullpush.encoders.interface import Model
 from pullpush.encoders.pretrained import tiny_tokenizer
 from pullpush.forces import decompose
 from pullpush.site.cli import main
-from pullpush.site.evaluate import Pairs, evaluate, forces, geometry, plain
+from pullpush.site.evaluate import evaluate, first_of, forces, geometry, plain
 
 
 class Ideal(Model):
@@ -79,8 +79,8 @@ def test_a_model_that_knows_the_pairs_scores_all_and_counts_are_told(clotho):
 
 def test_forces_are_those_of_the_whole_set_where_the_batch_is_as_large():
     audio, text = sphere(12, 5), sphere(24, 5, seed=1)
-    pairs = Pairs(audio, text, torch.arange(12).repeat_interleave(2))
-    rows = pd.DataFrame(forces(pairs, "eng", tau=0.3, batch_size=500)).set_index(2)[3]
+    first = first_of(text, torch.arange(12).repeat_interleave(2))
+    rows = pd.DataFrame(forces(audio, first, "eng", tau=0.3, batch_size=500)).set_index(2)[3]
     found = decompose(text[::2].double(), audio.double(), 0.3)
     assert rows["‖F_push‖"] == pytest.approx(float(found.push.norm(dim=1).mean()))
     assert rows["‖F_⊥‖"] == pytest.approx(float(found.perpendicular.norm(dim=1).mean()))
@@ -90,7 +90,7 @@ def test_forces_are_those_of_the_whole_set_where_the_batch_is_as_large():
 def test_geometry_is_that_of_first_captions_by_hand():
     audio, text = sphere(6, 5, seed=2).numpy(), sphere(9, 5, seed=3).numpy()
     clip = torch.tensor([0, 0, 1, 2, 2, 2, 3, 4, 5])
-    rows = pd.DataFrame(geometry(Pairs(torch.tensor(audio), torch.tensor(text), clip), "eng")).set_index(2)[3]
+    rows = pd.DataFrame(geometry(torch.tensor(audio), first_of(torch.tensor(text), clip), "eng")).set_index(2)[3]
     first = text[[0, 2, 3, 6, 7, 8]]
     cosine = first @ audio.T
     assert rows["cosine with its caption"] == pytest.approx(np.diag(cosine).mean(), abs=1e-6)

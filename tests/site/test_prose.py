@@ -180,11 +180,6 @@ def printed(papers: set[str]) -> np.ndarray:
     return np.abs(every[np.isfinite(every)])
 
 
-def papers_of(chapter: chapters.Chapter) -> set[str]:
-    """The papers whose claims a chapter judges or leaves."""
-    return {claim.paper for claim in claims.of_chapter(chapter.name)}
-
-
 def typed(numbers: set[str], values: np.ndarray) -> list[str]:
     """Numbers of three significant digits or more that are one of the values, as precisely as they are typed."""
     found = []
@@ -222,7 +217,7 @@ def test_no_verdict_is_typed(chapter):
 
 @pytest.mark.parametrize("chapter", JUDGING, ids=lambda chapter: chapter.name)  # others are about no paper
 def test_no_number_of_a_paper_is_typed(chapter):
-    values = printed(papers_of(chapter))
+    values = printed({claim.paper for claim in claims.of_chapter(chapter.name)})  # it judges or leaves them
     assert len(values)
     found = []
     for kind, source in cells(chapter):

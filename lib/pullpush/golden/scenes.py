@@ -23,7 +23,7 @@ from pullpush.data.music.soundfont import DEFAULTS, Sample, SoundFont, Zone
 from pullpush.data.music.world import MusicConfig, _deal, likeness, never_named, owned
 from pullpush.data.scenes.augmented import mix, partners, unite, unites
 from pullpush.data.scenes.composer import SceneConfig, compose, pitch_bank, ratio, single
-from pullpush.data.scenes.held_out import _Part, named_events, two_banks
+from pullpush.data.scenes.held_out import named_events, scenes_of, two_banks
 from pullpush.data.scenes.renderer import layers, render
 from pullpush.data.scenes.scene import Scene, Sound, from_json, relevance_matrix, to_json
 from pullpush.data.scenes.world import WorldConfig, draw_scenes, draw_singles, split_of
@@ -196,7 +196,7 @@ def held_out() -> Values:
         values[f"{source} named"] = [named_events(heard, unheard, share, seed=2) for share in (0.3, 0.5)]
     world, some = WorldConfig("probe", seed=6, scene=SCENES), (1, 4, 6, 7, 11)
     for name, split, count in (("scenes", "test", 5), ("singles", "", 1)):
-        values[name] = [_plain(scene) for scene in _Part(bank(), some, split, count).scenes(world)]
+        values[name] = [_plain(scene) for scene in scenes_of(bank(), some, split, count, world)]
     return values
 
 

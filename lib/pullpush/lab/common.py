@@ -15,7 +15,8 @@ from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.data.recordings.corpora import owners
 from pullpush.data.scenes.composer import SceneConfig
 from pullpush.data.scenes.world import World, WorldConfig, load_world
-from pullpush.encoders import TEXT, create
+from pullpush.encoders import AUDIO, TEXT, create
+from pullpush.encoders.dual import options_of
 from pullpush.lab.session import Session
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.evaluate import zero_shot
@@ -39,11 +40,17 @@ def scene(book: Session, **overrides: Any) -> SceneConfig:
 
 
 def sized(book: Session, name: str, **overrides: Any) -> Recipe:
-    """A recipe at the profile's size: its encoders, dimensions, epochs and batch size, unless `overrides` differ."""
+    """A recipe at the profile's size: its encoders with their options, dimensions, epochs and batch size, unless
+    `overrides` differ. Where clips are features, the text encoder's weights stay as they are, too.
+    """
     size = {field: getattr(book.settings, field) for field in ("audio", "text", "dim", "epochs", "batch_size")}
-    fields = {**size, **overrides}
-    options = encoder_options(book, fields["audio"], fields["text"]) | fields.get("encoder_options", {})
-    tuning = {} if fields["audio"] == "features" else book.settings.fine_tuning
+    fields, tuning = {**size, **overrides}, book.settings.fine_tuning
+    kept = [side for side in ("audio", "text") if fields[side] == size[side]]
+    options = {name: value for name, value in book.settings.encoder_options.items() if name.partition("_")[0] in kept}
+    if fields["audio"] == "features":
+        options |= {"text_frozen": True} if TEXT[fields["text"]].pretrained else {}
+        tuning = {}
+    options |= fields.get("encoder_options", {})
     return recipe(name, **{**tuning, **fields, "encoder_options": options})
 
 
@@ -51,14 +58,9 @@ def published_trunk(book: Session, *, pretrained: bool = True) -> Published:
     """The profile's audio encoder as it is published; pretrained: with its weights, or random ones of the session's
     seed.
     """
-    options = {
-        name.removeprefix("audio_"): value
-        for name, value in book.settings.encoder_options.items()
-        if name.startswith("audio_")
-    }
-    if pretrained:
-        return Published(book.settings.audio, options)
-    return Published(book.settings.audio, options | {"pretrained": False}, book.seed)
+    settings, drawn = book.settings, {} if pretrained else {"pretrained": False}
+    options, _ = options_of(settings.encoder_options, audio=AUDIO[settings.audio].make, text=TEXT[settings.text].make)
+    return Published(settings.audio, options | drawn, 0 if pretrained else book.seed)
 
 
 def merged(*parts: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,17 +68,6 @@ def merged(*parts: Mapping[str, Any]) -> dict[str, Any]:
     options = {name: value for part in parts for name, value in part.get("encoder_options", {}).items()}
     flat = {name: value for part in parts for name, value in part.items()}
     return flat | ({"encoder_options": options} if options else {})
-
-
-def encoder_options(book: Session, audio: str, text: str) -> dict[str, Any]:
-    """The profile's options of those of its encoders that a recipe keeps.
-
-    Where clips are features, the text encoder's weights stay as they are, too.
-    """
-    kept = [side for side, name in (("audio", audio), ("text", text)) if name == getattr(book.settings, side)]
-    options = {name: value for name, value in book.settings.encoder_options.items() if name.partition("_")[0] in kept}
-    frozen = {"text_frozen": True} if audio == "features" and TEXT[text].pretrained else {}
-    return options | frozen
 
 
 WATCH = Diagnostics(every=2, tau=0.07)  # one yardstick for all, so that chapters share runs

@@ -86,19 +86,11 @@ def by_chance(metric: str, clips: int) -> float:
 
 
 class _Pair(NamedTuple):
-    """A system with what it is compared with, and the point of each."""
+    """A system with what it is compared with, and, of those that are systems, the point of each."""
 
     experiment: str
-    system: str
+    trained: list[tuple[str, Where]]
     baseline: Any
-    where: Where
-    other: Where
-
-    @property
-    def trained(self) -> list[tuple[str, Where]]:
-        """Its sides that are systems."""
-        has_two = isinstance(self.baseline, str) and self.baseline != CHANCE
-        return [(self.system, self.where), *([(self.baseline, self.other)] if has_two else [])]
 
 
 def _tests(side: Judged) -> list[list[_Pair]]:
@@ -113,7 +105,10 @@ def _tests(side: Judged) -> list[list[_Pair]]:
         for test in where.pop(TEST, [None]):
             at = {} if test is None else {TEST: test}
             points = [{**dict(zip(where, values, strict=True)), **at} for values in product(*where.values())]
-            tests.append([_Pair(experiment, *pair, point, {**point, **other}) for pair in pairs for point in points])
+            tests.append([])
+            for (system, by), point in product(pairs, points):
+                second = [(by, {**point, **other})] if isinstance(by, str) and by != CHANCE else []
+                tests[-1].append(_Pair(experiment, [(system, point), *second], by))
     return tests
 
 

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
+from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -167,10 +168,4 @@ def _cpuinfo() -> str:
 
 def installed() -> dict[str, str]:
     """Installed versions of PACKAGES; those that are not installed are left out."""
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    return {name: found.version for name in PACKAGES for found in islice(distributions(name=name), 1)}

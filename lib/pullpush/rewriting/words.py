@@ -33,13 +33,7 @@ PRONOUNS = {"i", "you", "he", "she", "it", "we", "they", "its", "his", "her", "t
 VERBS = {"can", "could", "will", "would", "may", "might", "must", "do", "does", "has", "have", "had", "not", "no", "so"}
 FUNCTION = ARTICLES | BE | LINKS | PRONOUNS | VERBS  # words that have no synonyms, whatever WordNet says
 ENDINGS = {"noun": ("", "s"), "verb": ("", "s", "ing")}  # of forms that are replaced, by part of speech; else none
-PACKAGE = debian.Package(
-    "wordnet-base",
-    "1:3.0-37",
-    "61060d960f9ada8fa120872312eccd3ecebfbab8c4579e4f5a74e1cf67620752",
-    6,
-    ("usr/share/wordnet/*", "usr/share/doc/wordnet-base/copyright"),
-)
+PACKAGE = debian.packages()["wordnet-base"]
 PARTS = {"noun": "1", "verb": "2", "adj": "3", "adv": "4"}  # of speech, with their numbers in sense keys
 SATELLITE = "5"  # in sense keys, an adjective, too
 
@@ -271,7 +265,7 @@ class WordNet:
 @cache
 def load_wordnet(folder: str = "") -> WordNet:
     """WordNet in a folder; by default as Debian has it, fetched once by apt (6 MB)."""
-    return WordNet(Path(folder) if folder else debian.tree(PACKAGE) / "usr/share/wordnet")
+    return WordNet(Path(folder) if folder else debian.tree(PACKAGE) / PACKAGE.place)
 
 
 def _lines(path: Path) -> list[str]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 import torch
@@ -28,21 +28,6 @@ FORCES = {
     "perpendicular_share": "‖F_⊥‖²/‖F_push‖²",
     "sideways_share": "‖F_push off the plane‖²/‖F_push‖²",
 }
-
-
-class Pairs(NamedTuple):
-    """Embeddings of clips and of their captions in one language. audio: `(N, d)`; text: `(M, d)`, the captions of one
-    clip after those of another; clip: `(M,)` int64, which clip each is of."""
-
-    audio: Tensor
-    text: Tensor
-    clip: Tensor
-
-    @property
-    def first(self) -> Tensor:
-        """The first caption of each clip, `(N, d)`."""
-        starts = torch.searchsorted(self.clip, torch.arange(len(self.audio)))
-        return self.text[starts]
 
 
 def evaluate(
@@ -110,13 +95,13 @@ def of_clips(
         if len(kept) < 2:
             raise PullPushError(f"{len(kept)} clips have captions in {language!r}: retrieval takes two at least")
         captions = [captions[row] for row in kept]
-        pairs = Pairs(audio[kept], *embed_ragged(model, captions, language=language))
+        sounds, (text, clip) = audio[kept], embed_ragged(model, captions, language=language)
         number = {"clips with captions": len(captions), "captions": sum(map(len, captions))}
         rows += _rows("counts", language, number | {"captions that another clip has, too": shared_captions(captions)})
-        found = retrieval_rows(*pairs)
+        found, first = retrieval_rows(sounds, text, clip), first_of(text, clip)
         rows += _of_table("retrieval", language, found["direction"] + " " + found["metric"], found)
-        rows += geometry(pairs, language)
-        rows += forces(pairs, language, tau=tau, batch_size=batch_size)
+        rows += geometry(sounds, first, language)
+        rows += forces(sounds, first, language, tau=tau, batch_size=batch_size)
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -141,9 +126,15 @@ def counts(clips: Clips, whole: int = 0) -> list[tuple]:
     return _rows("counts", "", found)
 
 
-def geometry(pairs: Pairs, language: str) -> list[tuple]:
-    """Where clips lie and where their first captions do."""
-    audio, text = pairs.audio, pairs.first
+def first_of(text: Tensor, clip: Tensor) -> Tensor:
+    """Of captions `(M, d)`, those of one clip after those of another, the first of each, `(N, d)`; clip: `(M,)`, which
+    clip each is of.
+    """
+    return text[clip.diff(prepend=torch.tensor([-1])) > 0]
+
+
+def geometry(audio: Tensor, text: Tensor, language: str) -> list[tuple]:
+    """Where clips lie and where their first captions do, `(N, d)` each."""
     cosine = text @ audio.T
     others = (cosine.sum(1) - cosine.diagonal()) / (len(cosine) - 1)
     found: dict[str, Any] = {
@@ -158,10 +149,10 @@ def geometry(pairs: Pairs, language: str) -> list[tuple]:
     return _rows("geometry", language, found)
 
 
-def forces(pairs: Pairs, language: str, *, tau: float, batch_size: int) -> list[tuple]:
+def forces(audio: Tensor, text: Tensor, language: str, *, tau: float, batch_size: int) -> list[tuple]:
     """The forces of InfoNCE on first captions at a temperature, in random batches (SupCLAP Eq. 4)."""
-    table = forces_in_batches(pairs.first.double(), pairs.audio.double(), tau, batch_size)
-    found: dict[str, Any] = {"τ": tau, "batch": min(batch_size, len(pairs.audio))}
+    table = forces_in_batches(text.double(), audio.double(), tau, batch_size)
+    found: dict[str, Any] = {"τ": tau, "batch": min(batch_size, len(audio))}
     found |= {name: _interval(torch.tensor(table[column].to_numpy())) for column, name in FORCES.items()}
     return _rows("forces", language, found)
 

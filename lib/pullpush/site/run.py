@@ -113,43 +113,14 @@ def run(
     chapter = chapters.find(root, name)
     settings = profiles.profile(profile)
     values = _values(chapter, settings, parameters or {})
-    out = out or place(root, settings.name)
-    failed = failed or place(root, "failed") / settings.name
-    with status.run_folder(workplace(root) / "executed") as folder:
-        places = {"PULLPUSH_OUT": str(folder / "tables"), "PULLPUSH_BOOK": str(root)}
+    out, failed = out or place(root, settings.name), failed or place(root, "failed") / settings.name
+    source_hash, work = chapters.source_hash(chapter), workplace(root) / "executed"
+    with status.run_folder(work) as folder, held_back(lambda: status.end_kernel(folder)) as came:
+        target, tables = folder / f"{chapter.name}.ipynb", folder / "tables"
+        tables.mkdir()
+        places = {"PULLPUSH_OUT": str(tables), "PULLPUSH_BOOK": str(root)}
         places |= dict.fromkeys((*THREADS, "LOKY_MAX_CPU_COUNT"), str(threads)) if threads else {}
-        return _execute(chapter, settings, values, folder, places, out=out, failed=failed, watch=watch)
-
-
-def _values(chapter: Chapter, settings: Profile, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters to inject: checked, with the profile, without those that are the defaults already."""
-    values = chapters.check_parameters(chapter, given)
-    if values.get("profile", settings.source) != settings.source:
-        raise chapters.ParameterError(
-            f"profile is {settings.source!r} by --profile and {given['profile']!r} by -p: give one"
-        )
-    defaults = chapters.parameters(chapter)
-    if "profile" in defaults:
-        values["profile"] = settings.source
-    return {name: value for name, value in values.items() if value != defaults[name]}
-
-
-def _execute(
-    chapter: Chapter,
-    settings: Profile,
-    values: dict[str, Any],
-    folder: Path,
-    places: Mapping[str, str],
-    *,
-    out: Path,
-    failed: Path,
-    watch: Callable[[str], object],
-) -> Execution:
-    target, tables = folder / f"{chapter.name}.ipynb", folder / "tables"
-    tables.mkdir()
-    source_hash = chapters.source_hash(chapter)
-    began = time.monotonic()
-    with held_back(lambda: status.end_kernel(folder)) as came:
+        began = time.monotonic()
 
         def started(at: str) -> None:
             if came:  # before there was a kernel to end
@@ -193,6 +164,19 @@ def _execute(
     if came:
         raise KeyboardInterrupt(f"stopped; {chapter.name} had just been finished")
     return done
+
+
+def _values(chapter: Chapter, settings: Profile, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters to inject: checked, with the profile, without those that are the defaults already."""
+    values = chapters.check_parameters(chapter, given)
+    if values.get("profile", settings.source) != settings.source:
+        raise chapters.ParameterError(
+            f"profile is {settings.source!r} by --profile and {given['profile']!r} by -p: give one"
+        )
+    defaults = chapters.parameters(chapter)
+    if "profile" in defaults:
+        values["profile"] = settings.source
+    return {name: value for name, value in values.items() if value != defaults[name]}
 
 
 def _in_kernel(

@@ -140,7 +140,7 @@ CARDS = (
         name="music",
         make=instruments,
         fetch=fetch_fonts,
-        megabytes=sum(PACKAGES[font][0].megabytes for font in FONTS),
+        megabytes=sum(PACKAGES[font].megabytes for font in FONTS),
         title="Instruments",
         about="47 instruments and drums, each in four short phrases from two soundfonts.",
         source="the soundfonts FluidR3Mono and TimGM6mb, played by music/phrases.py",
@@ -162,7 +162,7 @@ CARDS = (
         version="Debian: gcompris-qt-data 3.1, scratch 1.4.0.6, openttd-opensfx 1.0.3, minetest-mod-homedecor "
         "20210327.1, sound-theme-freedesktop 0.8",
         fetch=gather,
-        megabytes=sum(source.package.megabytes for source in tuxpaint.SOURCES.values()),
+        megabytes=sum(source.megabytes for source in tuxpaint.SOURCES.values()),
     ),
     BankCard(
         name="tuxpaint",

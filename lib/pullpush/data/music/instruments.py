@@ -24,8 +24,8 @@ from pullpush.data.language.vocabulary import Event, Phrases, parse_clause
 from pullpush.data.languages import read_table
 from pullpush.data.music.phrases import ATTRIBUTES, RATE, Phrase, notes, play
 from pullpush.data.music.soundfont import SoundFont
-from pullpush.data.recordings.debian import Package, packages, tree, trees
-from pullpush.data.recordings.tuxpaint import SOURCES as TAKES, Source, member
+from pullpush.data.recordings.debian import packages, tree, trees
+from pullpush.data.recordings.tuxpaint import SOURCES as TAKES, member
 from pullpush.errors import check_known, looked_up
 
 TABLE = Path(__file__).with_name("music.yaml")
@@ -133,19 +133,16 @@ def _tell(phrase: Phrase, form: int, named: Sequence[str], language: str) -> str
 FADE = 0.05  # seconds in which a phrase ends
 SUFFIXES = (".sf2", ".sf3")
 
-FONTS: Mapping[str, tuple[Package, str]] = {  # the package, and the font's path in it
-    "fluid": (packages()["fluidr3mono-gm-soundfont"], "usr/share/fluidr3mono-gm-soundfont/FluidR3Mono_GM.sf3"),
-    "timgm": (packages()["timgm6mb-soundfont"], "usr/share/sounds/sf2/TimGM6mb.sf2"),
-}
-REAL: Mapping[str, Source] = {"gcompris": TAKES["gcompris"]}
+FONTS = {"fluid": packages()["fluidr3mono-gm-soundfont"], "timgm": packages()["timgm6mb-soundfont"]}
+REAL = {"gcompris": TAKES["gcompris"]}
 
 
 def font_path(name: str) -> Path:
     """A soundfont by its name, fetched when first asked for; a path to one of your own stays what it is."""
     if name.endswith(SUFFIXES):
         return Path(name).expanduser()
-    package, path = looked_up("soundfont", name, FONTS)
-    return tree(package) / path
+    package = looked_up("soundfont", name, FONTS)
+    return tree(package) / package.place
 
 
 @lru_cache(maxsize=2)
@@ -166,12 +163,12 @@ def sound(phrase: Phrase, instrument: Instrument, font: SoundFont, *, seconds: f
 def real_sounds(takes: Sequence[str], *, seconds: float, sample_rate: int) -> list[np.ndarray]:
     """Real recordings, "package/path" or "package/path:member", each the loudest part of at most `seconds`."""
     names = sorted({take.partition("/")[0] for take in takes})
-    folders = dict(zip(names, trees([REAL[name].package for name in names]), strict=True))
+    folders = dict(zip(names, trees([REAL[name] for name in names]), strict=True))
     waves = []
     for take in takes:
         name, _, place = take.partition("/")
         path, _, inside = place.partition(":")
-        file = folders[name] / REAL[name].folder / path
+        file = folders[name] / REAL[name].place / path
         if inside:
             samples, rate = soundfile.read(io.BytesIO(member(file, inside)), dtype="float32", always_2d=True)
             wave = resample(torch.from_numpy(samples).mean(dim=1), rate, sample_rate)

@@ -127,7 +127,7 @@ class Package:
     """A package of Debian.
 
     name, version, sha256: what the book was measured on; megabytes: of the download; files: patterns of the paths
-    that are kept of it (see `unpack`).
+    that are kept of it (see `unpack`); place: of what is read of it, a folder or a file.
     """
 
     name: str
@@ -135,6 +135,7 @@ class Package:
     sha256: str
     megabytes: float
     files: tuple[str, ...] = ("*",)
+    place: str = ""
 
 
 Download = Callable[[Package, Path], Path]

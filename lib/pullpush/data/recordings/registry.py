@@ -175,37 +175,21 @@ def cards(
     """
     found = []
     for name, entry in read_table(table).items():
-        variants = dict(entry.pop("variants", {}))
-        entry = {"read": name, **common, **entry, **further.get(name, {})}
-        if variants:
-            entry["of"] = partial(_variant, variants.pop("noun"), variants, dict(entry), readers)
-        found.append(DatasetCard(name=name, **_fields(entry, readers)))
+        fields: dict[str, Any] = {"make": readers[name], **common, **entry, **further.get(name, {})}
+        if "url" in fields:
+            fields["fetch"] = partial(unpack, url=fields.pop("url"), checksum=fields.pop("checksum", None))
+        if variants := fields.pop("variants", {}):
+            fields["of"] = partial(_variant, variants.pop("noun"), variants)
+        found.append(DatasetCard(name=name, **fields))
     return tuple(found)
 
 
-def _fields(entry: Mapping[str, Any], readers: Mapping[str, Callable[..., Listing]]) -> dict[str, Any]:
-    """An entry with functions in the place of `read`, `options` and `url`."""
-    fields: dict[str, Any] = {"checksum": None, "options": {}, **entry}
-    options, checksum = fields.pop("options"), fields.pop("checksum")
-    if "url" in fields:
-        fields["fetch"] = partial(unpack, url=fields.pop("url"), checksum=checksum)
-    elif fields.get("fetch"):
-        fields["fetch"] = partial(fields["fetch"], **options)
-    return {"make": partial(readers[fields.pop("read")], **options), **fields}
-
-
-def _variant(
-    noun: str,
-    variants: Mapping[str, Mapping[str, Any]],
-    whole: Mapping[str, Any],
-    readers: Mapping[str, Callable[..., Listing]],
-    card: DatasetCard,
-    name: str,
-) -> DatasetCard:
+def _variant(noun: str, variants: Mapping[str, Mapping[str, Any]], card: DatasetCard, name: str) -> DatasetCard:
     """The card of "audiocaps:v2" and the like; `UnknownNameError` where there is none of the name."""
-    variant = looked_up(noun, name, variants)
-    functions = {key: whole[key] for key in ("read", "fetch") if key in whole}
-    return replace(card, **_fields({**functions, **variant}, readers))
+    fields = dict(looked_up(noun, name, variants))
+    options = fields.pop("options")
+    functions = {"make": partial(card.make, **options), "fetch": card.fetch and partial(card.fetch, **options)}
+    return replace(card, **functions, **fields)
 
 
 def official_table(path: Path, columns: Sequence[str], **options: Any) -> pd.DataFrame:

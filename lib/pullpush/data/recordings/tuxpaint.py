@@ -264,23 +264,12 @@ def openttd_sounds(data: bytes) -> dict[str, bytes]:
 CONTAINERS: Mapping[str, Callable[[bytes], dict[str, bytes]]] = {".rcc": qt_resources, ".cat": openttd_sounds}
 
 
-@dataclass(frozen=True)
-class Source:
-    """A package, and the folder in it that paths start from."""
-
-    package: debian.Package
-    folder: str
-
-
-SOURCES: Mapping[str, Source] = {
-    name: Source(debian.packages()[package], folder)
-    for name, package, folder in (
-        ("freedesktop", "sound-theme-freedesktop", "usr/share/sounds/freedesktop/stereo"),
-        ("gcompris", "gcompris-qt-data", "usr/share/gcompris-qt/rcc"),
-        ("homedecor", "minetest-mod-homedecor", "usr/share/games/minetest/mods/homedecor/homedecor_bathroom/sounds"),
-        ("opensfx", "openttd-opensfx", "usr/share/games/openttd/baseset/opensfx"),
-        ("scratch", "scratch", "usr/share/scratch/Media/Sounds"),
-    )
+SOURCES: Mapping[str, debian.Package] = {
+    "freedesktop": debian.packages()["sound-theme-freedesktop"],
+    "gcompris": debian.packages()["gcompris-qt-data"],
+    "homedecor": debian.packages()["minetest-mod-homedecor"],
+    "opensfx": debian.packages()["openttd-opensfx"],
+    "scratch": debian.packages()["scratch"],
 }
 
 
@@ -292,7 +281,7 @@ def load_takes() -> dict[str, tuple[str, ...]]:
 
 def fetch_takes() -> dict[str, Path]:
     """Recording as `load_takes` names it → its file; packages are fetched when first asked for."""
-    folders = dict(zip(SOURCES, debian.trees([source.package for source in SOURCES.values()]), strict=True))
+    folders = dict(zip(SOURCES, debian.trees([*SOURCES.values()]), strict=True))
     takes = [take for takes in load_takes().values() for take in takes]
     inside = [take for take in takes if ":" in take]
 
@@ -316,4 +305,4 @@ def fetch_takes() -> dict[str, Path]:
 
 def _place_of(folders: Mapping[str, Path], take: str) -> Path:
     source, _, path = take.partition("/")
-    return folders[source] / SOURCES[source].folder / path
+    return folders[source] / SOURCES[source].place / path

@@ -5,7 +5,7 @@
     altered(world.test, Gain(-20))           # 20 dB quieter
     altered(world.test, WhiteNoise(0))       # with white noise as strong as the clip
 
-A new alteration is a frozen dataclass with the two methods of `Alteration`.
+A new alteration is a frozen dataclass with the methods of `Alteration`.
 """
 
 from dataclasses import dataclass, field, replace
@@ -32,13 +32,7 @@ class Alteration(Protocol):
         """`(T,)` float32 at a rate in Hz → `(T',)`; row: the clip's number in its store, to draw by."""
 
     def samples(self, length: int, sample_rate: int) -> int:
-        """T' of T."""
-
-
-class SameLength:
-    """An alteration that leaves clips as long as they are."""
-
-    def samples(self, length: int, sample_rate: int) -> int:
+        """T' of T: as long as it was, unless an alteration says otherwise."""
         return length
 
 
@@ -67,7 +61,7 @@ class Loudest(First):
 
 
 @dataclass(frozen=True)
-class Gain(SameLength):
+class Gain(Alteration):
     """Louder or quieter, in decibels. Samples are not rounded to 16 bits again: nothing is lost but level."""
 
     decibels: float
@@ -77,7 +71,7 @@ class Gain(SameLength):
 
 
 @dataclass(frozen=True)
-class WhiteNoise(SameLength):
+class WhiteNoise(Alteration):
     """White noise at a ratio of the clip's power to the noise's, in decibels; of silence nothing is made.
 
     The noise of a clip is drawn by its number and the seed, and then scaled to the very power asked for.

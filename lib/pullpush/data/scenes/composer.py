@@ -8,18 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.signal import resample_poly
 
 from pullpush.data.audio import SAMPLE_RATE
+from pullpush.data.banks import Bank
 from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.errors import PullPushError
 from pullpush.settings import check_fields
-
-if TYPE_CHECKING:
-    from pullpush.data.banks import Bank
 
 GAP = 0.1  # seconds of quiet between repetitions, and at least between sounds of a sequence
 SLACK = 0.5  # most seconds of quiet before, between and after sounds
@@ -51,7 +48,7 @@ def ratio(semitones: int) -> Fraction:
 
 
 @lru_cache(maxsize=4)
-def pitch_bank(bank: "Bank", most: int) -> PitchBank:
+def pitch_bank(bank: Bank, most: int) -> PitchBank:
     """The bank at all shifts from -`most` to `most` semitones, each recording resampled to each: made once a process.
 
     A shift changes speed with pitch, as a tape does, so that a recording up a semitone is 6 % shorter.
@@ -122,7 +119,7 @@ def _require(condition: bool, rule: str, config: SceneConfig) -> None:
 
 
 def compose(
-    bank: "Bank",
+    bank: Bank,
     config: SceneConfig,
     *,
     seed: int,
@@ -146,7 +143,7 @@ def compose(
     return _arrange(bank, config, _draw_events(len(bank.events), config, rng, events_allowed), rng)
 
 
-def single(bank: "Bank", event: int, config: SceneConfig, *, seed: int, index: int) -> Scene:
+def single(bank: Bank, event: int, config: SceneConfig, *, seed: int, index: int) -> Scene:
     """A scene with one event alone, a draw of `(seed, event, index)`."""
     return _arrange(bank, config, [event], np.random.default_rng([seed, event, index]))
 
@@ -174,7 +171,7 @@ def _draw_events(
     )
 
 
-def _arrange(bank: "Bank", config: SceneConfig, events: Sequence[int], rng: np.random.Generator) -> Scene:
+def _arrange(bank: Bank, config: SceneConfig, events: Sequence[int], rng: np.random.Generator) -> Scene:
     """Draw how each event is heard and when, for events in their order."""
     relation = "single"
     if len(events) > 1:
@@ -194,7 +191,7 @@ def _arrange(bank: "Bank", config: SceneConfig, events: Sequence[int], rng: np.r
     return Scene(tuple(sorted(placed, key=lambda sound: sound.onset)), relation, snr, duration)
 
 
-def _draw_sound(bank: "Bank", config: SceneConfig, event: int, share: float, rng: np.random.Generator) -> Sound:
+def _draw_sound(bank: Bank, config: SceneConfig, event: int, share: float, rng: np.random.Generator) -> Sound:
     """How one event is heard; repeated only where all repetitions fit into `share` seconds uncut."""
     sound = Sound(
         event=int(event),
@@ -210,7 +207,7 @@ def _draw_sound(bank: "Bank", config: SceneConfig, event: int, share: float, rng
     return sound
 
 
-def seconds(bank: "Bank", sound: Sound) -> float:
+def seconds(bank: Bank, sound: Sound) -> float:
     """How long a sound lasts with its shift and repetitions, where nothing cuts it."""
     once = len(bank.clips[sound.event][sound.clip]) / float(ratio(sound.semitones)) / SAMPLE_RATE
     return sound.repeats * once + (sound.repeats - 1) * GAP

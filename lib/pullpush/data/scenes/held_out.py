@@ -84,17 +84,17 @@ class HeldOutConfig:
         if self.by_category and not again:
             raise PullPushError(f"no event that training names has a further recording in {self.takes or size.bank!r}")
         parts = {
-            "train": _Part(heard, named, "train", size.n_train),
-            "valid": _Part(heard, named, "valid", size.n_valid),
-            "test": _Part(heard, named, "test", size.n_test),
-            "heard": _Part(heard, again, "test", size.n_test),
-            "recordings": _Part(unheard, again, "test", size.n_test),
-            "events": _Part(heard, never, "test", size.n_test),
-            "singles": _Part(heard, range(len(heard)), "", size.n_single_per_event),
-            "recording_singles": _Part(unheard, again, "", size.n_single_per_event),
+            "train": (heard, named, "train", size.n_train),
+            "valid": (heard, named, "valid", size.n_valid),
+            "test": (heard, named, "test", size.n_test),
+            "heard": (heard, again, "test", size.n_test),
+            "recordings": (unheard, again, "test", size.n_test),
+            "events": (heard, never, "test", size.n_test),
+            "singles": (heard, range(len(heard)), "", size.n_single_per_event),
+            "recording_singles": (unheard, again, "", size.n_single_per_event),
         }
-        parts = {name: part for name, part in parts.items() if self.by_category or part.events}
-        splits = Splits({name: partial(_clips, name, part, size) for name, part in parts.items()})
+        parts = {name: part for name, part in parts.items() if self.by_category or part[1]}
+        splits = Splits({name: partial(_clips, name, *part, size) for name, part in parts.items()})
         words = words_of(heard, each=self.captions_per_scene, seed=self.seed)
         return World(self, splits, words, heard, parts=(*parts_of(heard), "data/held_out"))
 
@@ -147,32 +147,23 @@ def named_events(heard: Bank, unheard: Bank, share: float, *, seed: int) -> list
     return sorted(row for rows in kept for row in rows)
 
 
-@dataclass(frozen=True)
-class _Part:
-    """`size` scenes of the combinations that the split `dealt` owns; dealt = "": `size` of each event alone."""
+def scenes_of(bank: Bank, events: Sequence[int], dealt: str, size: int, world: WorldConfig) -> list[Scene]:
+    """`size` scenes of the combinations that the split `dealt` owns; dealt = "": `size` of each event alone.
 
-    bank: Bank
-    events: Sequence[int]
-    dealt: str
-    size: int
-
-    def scenes(self, world: WorldConfig) -> list[Scene]:
-        """Drawn from a bank of these events alone; then numbered as the whole bank's."""
-        bank = self.bank
-        some = replace(
-            bank,
-            events=tuple(bank.events[row] for row in self.events),
-            clips=tuple(bank.clips[row] for row in self.events),
-        )
-        scenes = draw_scenes(self.dealt, self.size, some, world) if self.dealt else draw_singles(some, self.size, world)
-        return [
-            replace(scene, sounds=tuple(replace(sound, event=self.events[sound.event]) for sound in scene.sounds))
-            for scene in scenes
-        ]
+    Drawn from a bank of these events alone; then numbered as the whole bank's.
+    """
+    some = replace(
+        bank, events=tuple(bank.events[row] for row in events), clips=tuple(bank.clips[row] for row in events)
+    )
+    scenes = draw_scenes(dealt, size, some, world) if dealt else draw_singles(some, size, world)
+    return [
+        replace(scene, sounds=tuple(replace(sound, event=events[sound.event]) for sound in scene.sounds))
+        for scene in scenes
+    ]
 
 
-def _clips(name: str, part: _Part, world: WorldConfig) -> StoredClips:
+def _clips(name: str, bank: Bank, events: Sequence[int], dealt: str, size: int, world: WorldConfig) -> StoredClips:
     """One split, from the cache or rendered."""
-    shaped = [part.bank.key, list(part.events), part.dealt, part.size, world.seed, world.scene]
+    shaped = [bank.key, list(events), dealt, size, world.seed, world.scene]
     key = content_key([versions(*SCENES, "data/held_out"), name, *shaped])
-    return scene_clips(name, key, partial(part.scenes, world), part.bank, world)
+    return scene_clips(name, key, partial(scenes_of, bank, events, dealt, size, world), bank, world)

@@ -4,7 +4,6 @@ Rendering draws nothing but the noise, whose seed is the scene itself, so that a
 """
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -13,19 +12,17 @@ from scipy.signal import fftconvolve
 from torch import Tensor
 
 from pullpush.data.audio import SAMPLE_RATE
+from pullpush.data.banks import Bank
 from pullpush.data.draws import number
 from pullpush.data.scenes.composer import GAP, SceneConfig, pitch_bank
 from pullpush.data.scenes.scene import Scene, Sound
-
-if TYPE_CHECKING:
-    from pullpush.data.banks import Bank
 
 PEAK = 0.95  # louder mixes are scaled down to this, so that int16 never clips
 FADE = 0.02  # seconds of fade where a sound is cut
 FAR_DB = -9.0  # level of a distant sound relative to a near one
 
 
-def render(scene: Scene, bank: "Bank", config: SceneConfig) -> Tensor:
+def render(scene: Scene, bank: Bank, config: SceneConfig) -> Tensor:
     """The scene's audio, `(T,)` float32 at 16 kHz with `|x| < 1` and T = round(duration * 16000).
 
     Raises:
@@ -45,7 +42,7 @@ def render(scene: Scene, bank: "Bank", config: SceneConfig) -> Tensor:
     return torch.from_numpy(mix)
 
 
-def layers(scene: Scene, bank: "Bank", config: SceneConfig) -> tuple[np.ndarray, np.ndarray]:
+def layers(scene: Scene, bank: Bank, config: SceneConfig) -> tuple[np.ndarray, np.ndarray]:
     """The sounds and the noise under them before they are mixed, each `(T,)` float32 (see `render`).
 
     Their mean powers over the whole scene differ by `scene.snr_db`.

@@ -159,7 +159,8 @@ def _directions(batches: Sequence[Batch], objective: Objective) -> dict[str, flo
     model, generator = objective.model, torch.Generator().manual_seed(0)
     spaces = [_embedded(model, batch) for batch in batches]  # a graph each: a gradient goes back through one batch
     audio, texts = (torch.cat([each.detach() for each in side]) for side in zip(*spaces, strict=True))
-    taken = {name: take(*texts.shape[:2], name, generator) for name in ("random", "pair")}
+    clips, count = texts.shape[:2]
+    taken = {name: take(clips, count, name, generator) for name in ("random", "pair")}
     row = {}
     for name, each in zip(("one", "pair"), taken.values(), strict=True):
         row[name] = float(direction_error(audio, texts, each).nanmean())
