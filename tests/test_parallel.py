@@ -31,13 +31,9 @@ def refuse() -> None:
     raise ValueError("no such thing")
 
 
-@pytest.fixture(params=[1, 2])
-def cores(request, monkeypatch):
-    monkeypatch.setattr(joblib, "cpu_count", lambda: request.param)
-    return request.param
-
-
-def test_results_come_in_the_order_of_the_calls(cores):
+@pytest.mark.parametrize("cores", [1, 2])
+def test_results_come_in_the_order_of_the_calls(cores, monkeypatch):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: cores)
     assert side_by_side([partial(divmod, number, 3) for number in range(7)]) == [divmod(n, 3) for n in range(7)]
     assert side_by_side([]) == []
 

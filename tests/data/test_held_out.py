@@ -117,15 +117,11 @@ def test_what_a_bank_is_too_small_for_is_left_out(home, tmp_path):
     assert set(world.splits) == {"train", "valid", "test", "events", "singles"}
 
 
-@pytest.fixture
-def ground(home, tmp_path):
+def test_the_page_of_ears_tests_what_a_bank_of_ones_own_has(home, tmp_path):
     bank = own_bank(tmp_path / "classes", bell=1, drum=1, saw=1)
     profile = tmp_path / "mine.yaml"
     profile.write_text(f"like: smoke\nworld: {{bank: '{bank}', n_train: 24}}\n", encoding="utf-8")
-    return data.Context(session.start("00-ears", profile=str(profile), out=tmp_path / "out"))
-
-
-def test_the_page_of_ears_tests_what_a_bank_of_ones_own_has(ground):
+    ground = data.Context(session.start("00-ears", profile=str(profile), out=tmp_path / "out"))
     assert list(ground.tests) == ["new combinations", "held-out events"]
     world = ground.view("sound").data
     table = data.contents(world).set_index("scenes of")

@@ -41,8 +41,8 @@ ENCODER = """
 
 
 @pytest.fixture
-def tones(home, tmp_path):
-    """A dataset of WAV files at 48 kHz: tones of 12 kHz, and of 1 kHz."""
+def ground(home, add, tmp_path):  # noqa: F811 - the fixture
+    """WAV files at 48 kHz, tones of 12 kHz and of 1 kHz, for a profile whose encoder hears at that rate."""
     rows = ["file_name,caption,split"]
     for number, (split, count) in enumerate((("train", 8), ("valid", 4), ("test", 4))):
         for row in range(count):
@@ -51,15 +51,9 @@ def tones(home, tmp_path):
             soundfile.write(tmp_path / name, wave, RATE)
             rows.append(f"{name},{'a whistle' if row % 2 == 0 else 'a hum'} {row},{split}")
     (tmp_path / "captions.csv").write_text("\n".join(rows))
-    return f"folder:{tmp_path}"
-
-
-@pytest.fixture
-def ground(add, tones, tmp_path):  # noqa: F811 - the fixture
-    """The material of a profile whose encoder hears at 48 kHz."""
     add("encoders/wide.py", ENCODER)
     (tmp_path / "mine.yaml").write_text("like: smoke\naudio: wide\nbatch_size: 4\nepochs: 1\n")
-    return material.of(session.start("02-svr", profile=str(tmp_path / "mine.yaml"), out=tmp_path), tones)
+    return material.of(session.start("02-svr", profile=str(tmp_path / "mine.yaml"), out=tmp_path), f"folder:{tmp_path}")
 
 
 def loudest(wave, rate):

@@ -36,15 +36,10 @@ def test_positive_first_moves_the_diagonal_and_keeps_the_order_of_negatives(n):
     ]
 
 
-def trained_predictor(batch_size, seed=0):
-    torch.manual_seed(seed)
-    predictor = RadiusPredictor(batch_size, hidden=8)
-    torch.nn.init.normal_(predictor.layers[-1].weight)
-    return predictor
-
-
 def test_short_batch_is_filled_with_its_own_negatives():
-    predictor = trained_predictor(8)
+    torch.manual_seed(0)
+    predictor = RadiusPredictor(8, hidden=8)
+    torch.nn.init.normal_(predictor.layers[-1].weight)
     short = torch.rand(3, 3)
     p, a, b = short[:, :1], short[:, 1:2], short[:, 2:]
     full = torch.cat([p, a, b, a, b, a, b, a], dim=1)

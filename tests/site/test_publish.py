@@ -40,6 +40,8 @@ def two(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def executed(name: str, *, profile: str, root: Path, **options) -> str:
     """What `run.run_page` leaves, without a kernel: a page that says what it is of, and its tables."""
+    import nbformat
+
     from pullpush.site import chapters
     from pullpush.site.chapters import place
 
@@ -52,16 +54,10 @@ def executed(name: str, *, profile: str, root: Path, **options) -> str:
     pd.DataFrame({"double": [2 * tau]}).to_csv(out / f"{name}.results.csv", index=False)
     pd.DataFrame({"system": ["a"], "time": [time.time()]}).to_csv(out / f"{name}.costs.csv", index=False)
     about = {"chapter": name, "profile": profile, "parameters": {}, "source_hash": chapters.source_hash(chapter)}
-    write_notebook(out / f"{name}.ipynb", about)
-    return ""
-
-
-def write_notebook(path: Path, about: dict) -> None:
-    import nbformat
-
     notebook = nbformat.v4.new_notebook()
     notebook.metadata.pullpush = about
-    nbformat.write(notebook, path)
+    nbformat.write(notebook, out / f"{name}.ipynb")
+    return ""
 
 
 def contents(folder: Path) -> dict[str, bytes]:

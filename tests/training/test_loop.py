@@ -13,11 +13,13 @@ import pytest
 import torch
 from pandas.testing import assert_frame_equal
 from standin import TinyClips, TinyModel
+from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.weak import WeakIdKeyDictionary
 
 from pullpush.data.batches import PairDataset, collate
+from pullpush.encoders.pretrained import Pretrained
 from pullpush.errors import DataNotFoundError, PullPushError, TrainingError
 from pullpush.training import Diagnostics, Term, checkpoints, loop, recipe, train
 from pullpush.training.loop import numbers
@@ -223,6 +225,9 @@ def test_folder_of_another_run_is_refused(tmp_path):
     fit(tmp_path, epochs=1)
     with pytest.raises(TrainingError, match="another run"):
         fit(tmp_path, epochs=2)
+    with pytest.raises(ZeroDivisionError):
+        fit(tmp_path, epochs=2, resume=False, after_epoch=lambda row: 1 / 0)
+    assert not any(tmp_path.glob("*.*")), "nothing of the other run stands beside this one"
     assert len(fit(tmp_path, epochs=2, resume=False).history) == 2
 
 
@@ -243,6 +248,8 @@ def test_base_gives_its_best_weights(tmp_path):
     again = fit(base=tmp_path / "base" / "best.safetensors", model=TinyModel(seed=4))
     assert_same(once, again)
     assert not once.steps["loss"].equals(fit().steps["loss"])
+    model.requires_grad_(False).text[1].weight.zero_()
+    assert torch.equal(checkpoints.load_model(model, tmp_path / "base").text[1].weight, base.model.text[1].weight)
 
 
 def test_base_of_another_model_or_none_is_refused(tmp_path):
@@ -251,6 +258,19 @@ def test_base_of_another_model_or_none_is_refused(tmp_path):
         fit(base=tmp_path / "base", model=TinyModel(dim=4))
     with pytest.raises(DataNotFoundError, match="train that run first"):
         fit(base=tmp_path / "nothing")
+    checkpoints.write(tmp_path / "best.safetensors", {"model.tower.inside.weight": torch.ones(3, 2)}, {})
+    with pytest.raises(TrainingError, match="has trained tower, which stays as published here"):
+        checkpoints.load_model(nn.ModuleDict({"tower": Pretrained(nn.Linear(2, 3), frozen=True)}), tmp_path)
+
+
+def test_a_tower_that_learns_nothing_is_watched_and_clips_to_choose_by_are_looked_at_first():
+    (model := TinyModel()).text.requires_grad_(False)
+    assert fit(model=model, diagnostics=Diagnostics()).steps["gradient_drift"].isna().all()
+    (valid := TinyClips(12)).captions = lambda language: [[]] * 12
+    with pytest.raises(ValueError, match="no clip to choose the best epoch by"):
+        train(TinyModel(), recipe("infonce"), PairDataset(TinyClips(9)), valid, after_epoch=lambda row: 1 / 0)
+    with pytest.raises(ValueError, match="tau must be positive"):
+        Diagnostics(tau=0.0)
 
 
 def test_radius_is_in_the_steps_table_and_learns():

@@ -5,9 +5,9 @@ import torch
 from standin import TinyClips, TinyModel
 
 from pullpush.data.batches import PairDataset, collate
-from pullpush.losses import Offer
+from pullpush.losses import InfoNCE, Offer
 from pullpush.training import recipe
-from pullpush.training.objective import Objective, parts_of
+from pullpush.training.objective import Objective, in_parts, parts_of
 
 
 def batch(rows, **options):
@@ -62,6 +62,14 @@ def test_all_that_is_known_of_clips_is_divided():
     assert first.present is None, "none is missing here"
     assert torch.equal(second.present, present[2:])
     assert parts_of(offer, 1)[0] is offer
+
+
+def test_a_part_without_texts_is_left_out_and_a_batch_without_them_teaches_nothing():
+    clips, present = torch.eye(5).requires_grad_(), torch.tensor([[False], [False], [True], [True], [True]])
+    half = in_parts(InfoNCE(), parts_of(Offer(clips, clips, present=present), 2))
+    assert half.value == InfoNCE()(clips[2:], clips[2:]).value
+    (silent := in_parts(InfoNCE(), parts_of(Offer(clips, clips, present=present & False), 2))).backward()
+    assert (silent.item(), clips.grad.abs().sum()) == (0, 0)
 
 
 @pytest.mark.parametrize("parts", [0, 9])

@@ -91,6 +91,8 @@ def test_an_option_goes_to_every_term_that_has_it_and_a_temperature_to_the_first
 def test_an_option_with_a_terms_name_goes_to_that_term_alone():
     one = recipe("infonce+bi-dynamic-svr", **{"svr.tau": 0.2, "svr.direction": "t2a"})
     assert [dict(term.options) for term in one.terms] == [{}, {"tau": 0.2}]
+    shared = recipe("infonce+bi-dynamic-svr", **{"svr.tau": 0.07, "tau": 0.2})  # whatever the order of a set
+    assert [term.settings["tau"] for term in shared.terms] == [0.2, 0.07]
 
 
 @pytest.mark.parametrize(

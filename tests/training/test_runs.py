@@ -1,6 +1,7 @@
 """End to end on the synthetic bank: world, encoders, recipe, run, evaluation."""
 
 from dataclasses import replace
+from shutil import copytree
 
 import pandas as pd
 import pytest
@@ -72,10 +73,13 @@ def test_runs_side_by_side_are_those_one_by_one(world):
     assert together[0].history["loss"].item() != together[1].history["loss"].item()
 
 
-def test_everything_that_shapes_a_run_is_in_its_key(world):
+def test_everything_that_shapes_a_run_is_in_its_key(world, tmp_path):
     one = recipe("infonce", **SMALL)
     base = Plan(world, recipe("infonce", **SMALL)).train()
+    elsewhere = [copytree(base.path, tmp_path / name / "mine") for name in "ab"]
+    (elsewhere[0] / "best.safetensors").write_bytes(b"other weights")
     keys = [
+        *(Plan(world, one, base=place).key for place in elsewhere),
         Plan(world, one).key,
         Plan(world, one, seed=1).key,
         Plan(world, recipe("infonce", **SMALL, tau=0.1)).key,
@@ -85,8 +89,8 @@ def test_everything_that_shapes_a_run_is_in_its_key(world):
         Plan(replace(world, words="in other words"), one).key,
     ]
     assert len(set(keys)) == len(keys)
-    assert Plan(replace(world, config=None), one).key == keys[0], "what was configured is known by what came of it"
-    assert keys[0] == Plan(world, recipe("infonce", **SMALL)).key
+    assert Plan(replace(world, config=None), one).key == keys[2], "what was configured is known by what came of it"
+    assert keys[2] == Plan(world, recipe("infonce", **SMALL)).key
 
 
 class Distance(Loss):

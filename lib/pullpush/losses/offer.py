@@ -20,6 +20,10 @@ COLUMNS = {
 OF_TEXTS = {"text", "second_text"}  # no row where the main text is missing
 
 
+class NoTextError(ValueError):
+    """No clip of a batch has the text that a loss needs."""
+
+
 class Offer(NamedTuple):
     """Embeddings `(N, d)`, float32, and what else is known of a batch; row i of each belongs to clip i. See `NEEDS`."""
 
@@ -106,7 +110,7 @@ def apply(loss: Loss, offer: Offer) -> Output:
     if loss.languages != "main":
         return _each_language(loss, offer)
     if (main := offer.language(0)) is None:
-        raise ValueError(f"no clip of this batch has a text in the main language, which {loss} needs")
+        raise NoTextError(f"no clip of this batch has a text in the main language, which {loss} needs")
     return _call(loss, main)
 
 
@@ -122,7 +126,7 @@ def _each_language(loss: Loss, offer: Offer) -> Output:
         values.append(share * value)
         reports.append(report)
     if not values:
-        raise ValueError(f"no clip of this batch has a text, which {type(loss).__name__} needs")
+        raise NoTextError(f"no clip of this batch has a text, which {type(loss).__name__} needs")
     means = {name: torch.stack([report[name] for report in reports]).mean() for name in reports[0]}
     return Output(sum(values) / (1 + len(offer.parallel)), means)  # pyrefly: ignore[bad-argument-type]
 

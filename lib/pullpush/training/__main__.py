@@ -37,7 +37,7 @@ from pullpush.training.trunk import FinishedRun
 
 SCENES = {"n_train": 4000, "n_valid": 500, "n_test": 500}
 COMMAND = "command.json"  # of a run: the options that it was trained with
-AGAIN = "the same command goes on from the last checkpoint"
+AGAIN = "the same command goes on from the last checkpoint, unless it says --restart"
 SHARDS = "shards:"  # in front of where they are
 FIELDS = ("epochs", "batch_size", "audio", "text", "dim")  # of the recipe, that have an option of their own
 

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from pullpush.cache import atomic_path
+from pullpush.encoders.pretrained import Pretrained
 from pullpush.errors import DataNotFoundError, TrainingError
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -159,9 +160,21 @@ def load_model(model: nn.Module, base: str | os.PathLike[str]) -> nn.Module:
     base: the run's folder, its `Result`, or a file such as its best.safetensors.
 
     Raises:
-        DataNotFoundError, TrainingError: there is no such run, or its model is another one.
+        DataNotFoundError, TrainingError: there is no such run, its model is another one, or it has trained what this
+            one keeps as published.
     """
-    load_weights(model, _under(read(best_file(base))[0], "model", "."))
+    tensors = _under(read(best_file(base))[0], "model", ".")
+    frozen = [name for name, part in model.named_modules() if isinstance(part, Pretrained) and part.frozen]
+    if lost := [name for name in frozen if any(key.startswith(f"{name}.inside.") for key in tensors)]:
+        raise TrainingError(
+            f"{base} has trained {', '.join(lost)}, which stays as published here: train it here, too (leave --freeze "
+            "out), or take clips that were encoded by that run (see training.encoded)"
+        )
+    load_weights(model, tensors)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if not weight.requires_grad and name in tensors:  # trained there, kept here
+                weight.copy_(tensors[name])
     return model
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
+from pullpush.checks import check_count, check_temperature
 from pullpush.data.batches import Batch, TrainingData
 from pullpush.data.clips import Clips
 from pullpush.forces import decompose, distance_change, drift, sideways, tangent
@@ -34,8 +35,9 @@ class Diagnostics:
 
     def __post_init__(self) -> None:
         check_fields(self, of="diagnostics")
-        if self.every < 1:
-            raise ValueError(f"every must be at least 1, got {self.every}")
+        check_count("every", self.every)
+        if self.tau is not None:
+            check_temperature(self.tau)
 
     def on(self, objective: Objective, pairs: TrainingData, valid: Clips) -> "Diagnostics":
         """What measures one run, before its first step: itself, unless it asks the model about clips of its choice."""
@@ -61,17 +63,17 @@ class Diagnostics:
             By column; empty where no clip has a main text.
         """
         audio, text, gradient = offer.audio.detach(), start, offer.text.grad
+        gradient = torch.zeros_like(text) if gradient is None else gradient  # of a frozen tower, of losses of texts
         moved = _encode(objective, batch)
         if offer.present is not None:
             rows = offer.present[:, 0]
             if not rows.any():
                 return {}
-            # pyrefly: ignore[unsupported-operation]
             audio, text, gradient, moved = audio[rows], text[rows], gradient[rows], moved[rows]
         tau = float(self.tau or objective.tau or DEFAULT_TAU)
         return (
             force_norms(text, audio, tau)
-            | drifts("gradient", -gradient, text, audio, tau)  # pyrefly: ignore[unsupported-operation]
+            | drifts("gradient", -gradient, text, audio, tau)
             | drifts("update", moved - text, text, audio, tau)
             | distances(text, moved, audio)
         )

@@ -36,7 +36,7 @@ from pullpush.training import checkpoints, distributed
 from pullpush.training.checkpoints import BEST, CHECKPOINT, Progress
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.distributed import world
-from pullpush.training.evaluate import recall_at_1
+from pullpush.training.evaluate import first_captions, recall_at_1
 from pullpush.training.objective import Objective, Outcome, bring_columns
 from pullpush.training.optimiser import clip_gradients, make_optimiser, rate, update
 from pullpush.training.recipes import Recipe
@@ -143,8 +143,11 @@ def train(
     known = data or names_of_clips(train_dataset, valid_split)
     identity = identity_of(recipe, seed, known, train_dataset, base, diagnostics)
 
+    first_captions(valid_split, train_dataset.languages[0])  # refused before an epoch is paid for
     if out and accelerator.is_main_process:
         tidy(out)
+        for name in () if resume else (*TABLES, CHECKPOINT, BEST):  # else they would stand beside another run's
+            (out / name).unlink(missing_ok=True)
     done, best_weights = Progress(), checkpoints.weights(objective)
     accelerator.wait_for_everyone()
     if out and resume and (out / CHECKPOINT).is_file():
@@ -199,7 +202,7 @@ def train(
                 reseed(seed, step)
                 with located(clips, step, epoch + 1):
                     outcome = towers(batch)
-                if watched:
+                if watched and outcome.offer.text.requires_grad:
                     outcome.offer.text.retain_grad()
                 accelerator.backward(outcome.loss)
                 gradient = clip_gradients(objective, recipe)

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from hashlib import blake2b
@@ -14,7 +15,7 @@ from pullpush.data.batches import Batch, TrainingData, is_missing, shard
 from pullpush.errors import TrainingError
 from pullpush.losses import TERMS, Loss, Offer, Output, Temperature, apply
 from pullpush.losses.contract import NEEDS
-from pullpush.losses.offer import COLUMNS
+from pullpush.losses.offer import COLUMNS, NoTextError
 from pullpush.precision import single
 from pullpush.training.chunked import PACKED, chunk_size, embed_unique, in_chunks
 from pullpush.training.distributed import gather, world
@@ -151,8 +152,13 @@ def parts_of(offer: Offer, count: int) -> list[Offer]:
 
 
 def in_parts(term: nn.Module, parts: Sequence[Offer]) -> Output:
-    """The mean over parts of a batch, of the value and of each number that is reported."""
-    outputs = [apply(term, part) for part in parts]
+    """The mean over parts of a batch, of the value and of each number that is reported; 0 where no part has a text."""
+    outputs = []
+    for part in parts:
+        with suppress(NoTextError):
+            outputs.append(apply(term, part))
+    if not outputs:
+        return Output(0.0 * parts[0].audio.sum())
     if len(outputs) == 1:
         return outputs[0]
     reports = [output.report for output in outputs]

@@ -254,9 +254,10 @@ def recipe(name: str, **overrides: Any) -> Recipe:
     names = {item.name for item in fields(Recipe)}
     changes = {key: value for key, value in overrides.items() if key in names}
     result = replace(result, **changes)
-    for option in overrides.keys() - changes.keys():
-        result = replace(result, terms=_with_option(result, option, overrides[option]))
-    return result
+    terms = result.terms
+    for option in sorted(overrides.keys() - changes.keys(), key=lambda option: ("." in option, option)):
+        terms = _with_option(terms, option, overrides[option])  # what names its term comes last
+    return replace(result, terms=terms)
 
 
 def weighted(name: str, **weights: float) -> dict[str, Any]:
@@ -311,18 +312,18 @@ def _sum(parts: list[Recipe]) -> Recipe:
     return Recipe("+".join(part.name for part in parts), sum((part.terms for part in parts), ()), **settings)
 
 
-def _with_option(base: Recipe, option: str, value: Any) -> tuple[Term, ...]:
-    """The terms of `base`, with the option set wherever a term has it, or on the term that it names ("svr.tau")."""
+def _with_option(terms: tuple[Term, ...], option: str, value: Any) -> tuple[Term, ...]:
+    """The terms with the option set wherever one has it, or on the term that it names ("svr.tau")."""
     owner, _, name = option.rpartition(".")
-    takers = [term for term in base.terms if name in term.settings and owner in ("", term.name)]
+    takers = [term for term in terms if name in term.settings and owner in ("", term.name)]
     if not takers:
-        options = {key for term in base.terms for key in term.settings}
-        addressed = {f"{term.name}.{key}" for term in base.terms for key in term.settings}
+        options = {key for term in terms for key in term.settings}
+        addressed = {f"{term.name}.{key}" for term in terms for key in term.settings}
         names = addressed if owner else {item.name for item in fields(Recipe)} | options
         raise unknown("field or option of a recipe", option, names)
     if name == "tau" and not owner:  # the others share it
         takers = sorted(takers, key=lambda term: not TERMS[term.name].make.shares_temperature)[:1]
     return tuple(
         replace(term, options={**term.options, name: value}) if any(term is taker for taker in takers) else term
-        for term in base.terms
+        for term in terms
     )

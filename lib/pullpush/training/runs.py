@@ -17,13 +17,14 @@ from typing import Any
 
 import torch
 
-from pullpush.cache import atomic_path, content_key, damage, home, locked
+from pullpush.cache import atomic_path, content_key, damage, digest, home, locked
 from pullpush.data.batches import Batch, PairDataset, TrainingData
 from pullpush.data.clips import Clips, Config, World, load_data
 from pullpush.encoders import DualEncoder, create
 from pullpush.golden import version_of_diagnostics, versions
 from pullpush.losses import TERMS, LossCard
 from pullpush.parallel import one_thread, side_by_side
+from pullpush.training.checkpoints import best_file
 from pullpush.training.components import of_recipe
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.distributed import begin
@@ -47,7 +48,7 @@ class Plan:
         recipe: what to train.
         seed: of the new weights, the batches and the captions.
         diagnostics: what to measure; part of the run's identity, although it does not change the numbers.
-        base: folder of the run to start from, another plan's `path`; it decides the weights.
+        base: folder of the run to start from, such as another plan's `path`; it decides the weights.
     """
 
     world: World
@@ -70,7 +71,7 @@ class Plan:
                 "recipe": recipe,
                 "seed": self.seed,
                 "weights": local_weights(recipe.encoder_options),
-                "base": self.base.name if self.base else None,
+                "base": _named(self.base) if self.base else None,
                 "diagnostics": [watch, version_of_diagnostics(watch)] if watch else None,
             }
         )
@@ -169,6 +170,11 @@ def _train_order(
 
 
 @lru_cache(maxsize=1)
+def _named(base: Path) -> str:
+    """Which run that is: in the cache its folder says it, elsewhere what its weights are."""
+    return base.name if base.parent == home() / KIND else digest(best_file(base))
+
+
 def reloaded(config: Config, trunk: Trunk | None) -> World:
     """A world in another process: read once, for a run on features is not much longer."""
     world = load_data(config)
@@ -200,7 +206,7 @@ def drawn(clips: Clips, recipe: Recipe, count: int = 8, *, seed: int = 0) -> lis
     clips: with the columns that the terms need, such as NLI's sentences.
     """
     options = {"languages": recipe.languages, "sampling": recipe.sampling, "captions": recipe.captions}
-    dataset = PairDataset(clips, **options, seed=seed)
+    dataset = PairDataset(clips, **options, seed=seed, weights=recipe.balance)
     bring_columns(dataset, recipe)
     return list(islice(dataset.batches(recipe.batch_size, seed=seed, epoch=0), count))
 

@@ -216,12 +216,8 @@ def pairs():
     return sphere(2, N, 5).unbind()
 
 
-@pytest.fixture(scope="module")
-def clips(home):
-    return load_world(WorldConfig("synthetic", n_train=24, n_valid=2, n_test=8, n_single_per_event=1)).train
-
-
-def test_fitting_clips_are_those_with_the_same_events(clips):
+def test_fitting_clips_are_those_with_the_same_events(home):
+    clips = load_world(WorldConfig("synthetic", n_train=24, n_valid=2, n_test=8, n_single_per_event=1)).train
     scenes = clips.columns["scene"]
     expected = [sum(sorted(a.events) == sorted(b.events) for b in scenes) for a in scenes]
     assert science.fitting(clips).tolist() == expected
