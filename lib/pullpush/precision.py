@@ -54,7 +54,8 @@ def _look_at_lengths(device: str, embeddings: Mapping[str, Tensor]) -> None:
         _DONE.add(device)
     for name, x in embeddings.items():
         length = torch.linalg.vector_norm(x.detach().float(), dim=-1)
-        if ((length - 1).abs() > 0.02).logical_and(length > 0).any():
+        low, high = torch.aminmax(length)
+        if not 0.98 <= low <= high <= 1.02 and ((length - 1).abs() > 0.02).logical_and(length > 0).any():
             _DONE.add(device)
             warnings.warn(
                 f"{name} is not of unit length (mean norm {length.mean():.3g}), as losses of this library expect: "
@@ -72,10 +73,9 @@ def widen(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 def no_autocast(tensor: Tensor | None) -> AbstractContextManager[Any]:
     """A context in which autocast is off on the device of a tensor, where there is one that has autocast."""
-    if tensor is None:
+    compiles = torch.compiler.is_compiling()  # then nobody can ask, and it is there
+    if tensor is None or not (compiles or torch.amp.is_autocast_available(tensor.device.type)):
         return nullcontext()
-    if not torch.compiler.is_compiling() and not torch.amp.is_autocast_available(tensor.device.type):
-        return nullcontext()  # what compiles cannot ask, and has it
     return torch.autocast(tensor.device.type, enabled=False)
 
 

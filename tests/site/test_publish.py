@@ -54,8 +54,7 @@ def executed(name: str, *, profile: str, root: Path, **options) -> str:
     pd.DataFrame({"double": [2 * tau]}).to_csv(out / f"{name}.results.csv", index=False)
     pd.DataFrame({"system": ["a"], "time": [time.time()]}).to_csv(out / f"{name}.costs.csv", index=False)
     about = {"chapter": name, "profile": profile, "parameters": {}, "source_hash": chapters.source_hash(chapter)}
-    notebook = nbformat.v4.new_notebook()
-    notebook.metadata.pullpush = about
+    notebook = nbformat.v4.new_notebook(metadata={"pullpush": about})
     nbformat.write(notebook, out / f"{name}.ipynb")
     return ""
 

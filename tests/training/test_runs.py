@@ -71,6 +71,7 @@ def test_runs_side_by_side_are_those_one_by_one(world):
     alone = train_run(world, one, out=None, seed=22, diagnostics=Diagnostics(every=3))
     pd.testing.assert_frame_equal(together[1].history, alone.history)
     assert together[0].history["loss"].item() != together[1].history["loss"].item()
+    assert runs.reloaded(world.config, None) is runs.reloaded(world.config, None), "read once a process"
 
 
 def test_everything_that_shapes_a_run_is_in_its_key(world, tmp_path):

@@ -169,12 +169,12 @@ def _train_order(
         use(plan)
 
 
-@lru_cache(maxsize=1)
 def _named(base: Path) -> str:
     """Which run that is: in the cache its folder says it, elsewhere what its weights are."""
     return base.name if base.parent == home() / KIND else digest(best_file(base))
 
 
+@lru_cache(maxsize=1)
 def reloaded(config: Config, trunk: Trunk | None) -> World:
     """A world in another process: read once, for a run on features is not much longer."""
     world = load_data(config)
