@@ -32,6 +32,7 @@ def side_by_side(calls: Sequence[Callable[[], T]], *, jobs: int | None = None) -
     """
     jobs = min(jobs or joblib.cpu_count(), len(calls))
     if jobs <= 1 or _one_of_several:
+        keep_memory()
         return [call() for call in calls]
     return joblib.Parallel(n_jobs=jobs)(joblib.delayed(elsewhere(call))() for call in calls)
 

@@ -11,6 +11,7 @@ A new method is one file in this folder (or in `$PULLPUSH_EXTRA/losses`), which 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from inspect import Parameter, signature
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
@@ -188,7 +189,7 @@ class LossCard(Card):
     sampling: str = "fixed"
     ordered: bool = False
 
-    @property
+    @cached_property
     def defaults(self) -> dict[str, Any]:
         """Option → default; `inspect.Parameter.empty` where it must be given."""
         return {name: option.default for name, option in signature(self.make).parameters.items()}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import logsumexp
+from scipy.special import log_softmax
 from scipy.stats import rankdata
 from torch import Tensor
 
@@ -131,10 +131,10 @@ def _fitted(x: Array, y: NDArray[np.int64], classes: int, start: Array | None) -
     def loss(flat: Array) -> tuple[float, Array]:
         weights = flat.reshape(shape)
         logits = x @ weights[:-1] + weights[-1]
-        total = logsumexp(logits, axis=1, keepdims=True)
-        away = np.exp(logits - total) - wanted
+        logs = log_softmax(logits, axis=1)
+        away = np.exp(logs) - wanted
         gradient = np.vstack([x.T @ away + weights[:-1] / C, away.sum(axis=0)])
-        value = (total[:, 0] - (logits * wanted).sum(axis=1)).sum() + (weights[:-1] ** 2).sum() / (2 * C)
+        value = (weights[:-1] ** 2).sum() / (2 * C) - (logs * wanted).sum()
         return float(value), gradient.ravel()
 
     begin = np.zeros(shape) if start is None else start

@@ -201,7 +201,9 @@ class Grounds(Ground):
             "batch_size": min(BATCH, max(2, settings.world["n_train"] // 4)),
             "epochs": max(1, round(passes)),
         }
-        if kind == "pretrained" and not own_data.is_small(self._plain.settings):  # which fetches no weights
+        if own_data.is_small(self._plain.settings):  # which fetches no weights
+            overrides["encoder_options"] = {"text_width": 16, "text_slots": 256}
+        elif kind == "pretrained":
             overrides |= {**MINILM, "epochs": max(1, round(FEWER * passes))}
         base: Base = Published(PICTURES) if world == "pictures" and self.has_stamps else trunk
         if kind == "known":
