@@ -17,6 +17,7 @@ from pullpush.cache import content_key
 from pullpush.data.store import Waveforms, row_numbers
 from pullpush.errors import PullPushError, looked_up
 
+SPLITS = ("train", "valid", "test")
 Index = int | Sequence[int] | Tensor | slice
 Columns = Mapping[str, Sequence[Any]]
 

@@ -16,12 +16,11 @@ import torch
 from torch import Tensor
 
 from pullpush.cache import content_key
-from pullpush.data.clips import Clips, Columns, Config, Index, NoLabelsError, StoredClips, World, load_data
+from pullpush.data.clips import SPLITS, Clips, Columns, Config, Index, NoLabelsError, StoredClips, World, load_data
 from pullpush.data.store import row_numbers
 from pullpush.errors import DataNotFoundError, check_known
 
 SEVERAL = "mul"  # ISO 639-3: several languages
-SPLITS = ("train", "valid", "test")
 Write = Callable[[Columns, str], list[list[str]]]
 
 

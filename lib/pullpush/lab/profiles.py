@@ -125,7 +125,7 @@ MAPPINGS = ("world", "encoder_options", "fine_tuning", "clips", "pretrained")
 _OWN = (
     Profile(
         name="smoke",
-        world={"bank": "synthetic", "n_train": 64, "n_valid": 24, "n_test": 24},
+        world={"bank": "synthetic", "n_train": 64, "n_valid": 24, "n_test": 24, "scene": {"duration": 3.0}},
         audio="cnn",
         text="hashed",
         dim=32,

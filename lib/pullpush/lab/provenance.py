@@ -83,10 +83,7 @@ class Stamp:
         texts["processor"] = _both(self.processor or UNNOTED, more.processor or UNNOTED)
         both = dict.fromkeys([*self.packages, *more.packages])
         packages = {name: _both(self.packages.get(name, ""), more.packages.get(name, "")) for name in both}
-        data = {
-            name: sorted({*self.data.get(name, ()), *more.data.get(name, ())})
-            for name in dict.fromkeys([*self.data, *more.data])
-        }
+        data = {name: sorted({*self.data.get(name, ()), *more.data.get(name, ())}) for name in (*self.data, *more.data)}
         seeds = tuple(sorted({*self.seeds, *more.seeds}))
         seconds = round(self.seconds + more.seconds, 1)
         told: dict[str, Any] = {"packages": packages, "data": data, **texts}

@@ -17,9 +17,9 @@ from tqdm import tqdm
 
 from pullpush.cache import atomic_path
 from pullpush.data.audio import SAMPLE_RATE
-from pullpush.data.clips import Clips, Config, World, load_data
+from pullpush.data.clips import SPLITS, Clips, Config, World, load_data
 from pullpush.data.pairing import CAPTIONS
-from pullpush.data.recordings.corpora import CLEANINGS, SPLITS, CorpusConfig, Queries, read_queries, shared_captions
+from pullpush.data.recordings.corpora import CLEANINGS, CorpusConfig, Queries, read_queries, shared_captions
 from pullpush.data.recordings.overlap import overlap
 from pullpush.data.scenes.world import WorldConfig
 from pullpush.data.shards import ShardsConfig

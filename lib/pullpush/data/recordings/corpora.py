@@ -25,7 +25,7 @@ from torch import Tensor
 
 from pullpush.cache import content_key, digest
 from pullpush.data.audio import SAMPLE_RATE
-from pullpush.data.clips import Clips, Columns, NoLabelsError, StoredClips, World, identity
+from pullpush.data.clips import SPLITS, Clips, Columns, NoLabelsError, StoredClips, World, identity
 from pullpush.data.language.vocabulary import load_labels
 from pullpush.data.recordings.overlap import check_recordings
 from pullpush.data.recordings.registry import DatasetCard, Listing, datasets_home, find, listing, official_table
@@ -182,9 +182,6 @@ def _names(value: str, path: Path) -> list[str]:
     except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
         raise PullPushError(f"{path}: audio_filenames must be lists such as ['a.wav'], got {value[:80]!r}") from error
     return [str(name) for name in names]
-
-
-SPLITS = ("train", "valid", "test")
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,13 @@ import numpy as np
 from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE
-from pullpush.data.clips import Columns, StoredClips, World
+from pullpush.data.clips import SPLITS, Columns, StoredClips, World
 from pullpush.data.shards.files import Annotation, DamagedError, Shard, Where, read_sample, samples_of, shards_of
 from pullpush.data.shards.stream import ShardDataset, captions_in
 from pullpush.data.store import KIND, fingerprint
 from pullpush.errors import DataNotFoundError, PullPushError, check_all_known, unknown
 from pullpush.golden import versions
 
-SPLITS = ("train", "valid", "test")
 TABLE = "clips.json"
 
 

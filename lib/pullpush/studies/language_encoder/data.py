@@ -195,7 +195,7 @@ class Grounds(Ground):
         if kind == "nli":
             config = NLIConfig(config, self._scenes(Telling()))
         passes = KNOWN[world].passes * settings.epochs if self.has_stamps else settings.epochs
-        overrides = {
+        overrides: dict[str, Any] = {
             "text": "words",
             "dim": settings.dim // 2,
             "batch_size": min(BATCH, max(2, settings.world["n_train"] // 4)),
