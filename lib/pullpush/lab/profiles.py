@@ -134,7 +134,7 @@ _OWN = (
         seeds=2,
         about="synthetic sounds, no network, tiny models: does it run?",
         points=2,
-        encoder_options={"audio_channels": (8, 16, 32, 64), "audio_hop": 0.08},
+        encoder_options={"audio_channels": (8, 16, 32, 64), "audio_hop": 0.04},
         pretrained={"audio": "yamnet", "encoder_options": {"audio_pretrained": False}},
     ),
     Profile(
