@@ -102,6 +102,7 @@ def test_batches_of_pairs_are_balanced_and_resume():
         (["a", "b"], {"a": 1}, "no weight for group 'b': give it one, 0 to leave its clips out"),
         (["a", "b"], {"a": 1, "b": 0.001}, "gives it no clip of 2: enlarge it"),
         (["a", "b"], {"a": 1, "b": -1}, "0 or more"),
+        (["a", "b"], {"a": 1, "b": float("nan")}, "finite"),
         (["a", "b"], {"a": 0, "b": 0}, "one of them is more than 0"),
     ],
 )

@@ -112,6 +112,9 @@ def test_batches_depend_on_seed_and_epoch_alone(split):
     assert batches(seed=1, epoch=2) != batches(seed=2, epoch=2)
     torch.manual_seed(99)
     assert batches(seed=1, epoch=2) == batches(seed=1, epoch=2), "not on the global seed"
+    dataset = PairDataset(split, languages=LANGUAGES, sampling="random")
+    first, _ = (dataset.batches(7, seed=1, epoch=epoch) for epoch in (2, 3))
+    assert content(first) == batches(seed=1, epoch=2), "not on when they are drawn"
 
 
 def test_every_clip_comes_once(split):

@@ -103,6 +103,7 @@ def test_a_selection_takes_all_that_is_known_along(clips, name):
     part = clips.select([3, 1], name="part")
     assert (len(part), part.name, part.graded) == (2, "part", clips.graded)
     assert part.key not in (clips.key, clips.select([1, 3]).key)
+    assert clips.select([row in (1, 3) for row in range(len(clips))]).key == clips.select([1, 3]).key, "a mask"
     assert torch.equal(part.lengths, clips.lengths[[3, 1]])
     assert torch.equal(part.audio(slice(None))[0], clips.audio([3, 1])[0])
     for column, values in clips.columns.items():

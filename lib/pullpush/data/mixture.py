@@ -18,7 +18,7 @@ from torch import Tensor
 from pullpush.cache import content_key
 from pullpush.data.clips import SPLITS, Clips, Columns, Config, Index, NoLabelsError, StoredClips, World, load_data
 from pullpush.data.store import row_numbers
-from pullpush.errors import DataNotFoundError, check_known
+from pullpush.errors import DataNotFoundError, PullPushError, check_known
 
 SEVERAL = "mul"  # ISO 639-3: several languages
 Write = Callable[[Columns, str], list[list[str]]]
@@ -157,6 +157,9 @@ class Mixed:
     def audio(self, index: Index, *, sample_rate: int | None = None) -> tuple[Tensor, Tensor]:
         rows = row_numbers(index, len(self))
         parts = self.part[rows]
+        rates = {clips.waveforms.sample_rate for clips in self.sources if hasattr(clips, "waveforms")}
+        if sample_rate is None and len(rates) > 1:
+            raise PullPushError(f"parts are kept at {' and '.join(map(str, sorted(rates)))} Hz: give a sample_rate")
         found = {}
         for part in np.unique(parts):  # each source is asked once
             places = np.flatnonzero(parts == part)

@@ -117,8 +117,9 @@ def cached(
 
 
 def row_numbers(index: int | Sequence[int] | Tensor | slice, count: int) -> np.ndarray:
-    """Which of `count` rows an index means, `(B,)` int64; negative numbers count from the end."""
-    return np.atleast_1d(np.arange(count)[index if isinstance(index, slice) else np.asarray(index, dtype=int)])
+    """Which of `count` rows an index or a mask means, `(B,)` int64; negative numbers count from the end."""
+    rows = index if isinstance(index, slice) else np.asarray(index)
+    return np.atleast_1d(np.arange(count)[rows if isinstance(rows, slice) or rows.size else []])
 
 
 def stored(

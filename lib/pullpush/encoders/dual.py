@@ -1,6 +1,7 @@
 """The model of every chapter: an audio encoder and a text encoder that meet in one space."""
 
 import inspect
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from pullpush.errors import check_all_known, looked_up
 
 FEATURE = 1e18  # the largest number of a clip that comes as features
 SMALLEST_NORM = 1e-6  # below it a vector is divided by this instead, so that zero stays zero with finite gradient
+_drawing = threading.RLock()  # random numbers are the process's: one model is drawn at a time
 
 
 def normalise(x: Tensor) -> Tensor:
@@ -149,7 +151,7 @@ def create(
         UnknownNameError: no such encoder or option; the message gives the nearest names.
     """
     audio_options, text_options = options_of(options, audio=AUDIO[audio].make, text=TEXT[text].make)
-    with torch.random.fork_rng(devices=[]):  # weights are drawn on the CPU
+    with _drawing, torch.random.fork_rng(devices=[]):  # weights are drawn on the CPU
         torch.default_generator.manual_seed(seed)
         parts = AUDIO[audio].make(**audio_options), TEXT[text].make(**text_options)
         return DualEncoder(*parts, dim=dim, hidden=hidden)
@@ -166,7 +168,7 @@ def create_audio(name: str, *, seed: int = 0, **options: Any) -> AudioEncoder:
     """
     make = AUDIO[name].make
     check_all_known(f"option of {name}", options, inspect.signature(make).parameters)
-    with torch.random.fork_rng(devices=[]):
+    with _drawing, torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         return make(**options)
 

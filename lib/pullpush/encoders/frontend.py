@@ -22,7 +22,7 @@ class LogMel(nn.Module):
     """Log-mel spectrogram of 16 kHz audio, scaled to about zero mean and unit spread by fixed constants.
 
     A clip of L samples has ceil((L − window) / hop) + 1 frames and at least one: the last frame is completed with
-    zeros, so every sample is seen and the frames do not depend on how far the batch is padded.
+    zeros, so every sample is seen (by a hop of at most 25 ms), and frames do not depend on how far the batch is padded.
 
     Args:
         mels: mel bands between 50 Hz and 8 kHz.
@@ -37,8 +37,8 @@ class LogMel(nn.Module):
 
     def __init__(self, *, mels: int = 64, hop: float = 0.010, spec_augment: bool = False) -> None:
         super().__init__()
-        if mels < 1 or hop <= 0:
-            raise ValueError(f"mels and hop must be positive, got {mels}, {hop}")
+        if mels < 1 or round(hop * SAMPLE_RATE) < 1:
+            raise ValueError(f"mels must be positive and hop a sample or more, got {mels}, {hop}")
         self.mels, self.hop_length, self.spec_augment = mels, round(hop * SAMPLE_RATE), spec_augment
         bank = melscale_fbanks(FFT // 2 + 1, 50.0, SAMPLE_RATE / 2, mels, SAMPLE_RATE)
         # Constants, not state: they follow the module to its device but stay out of checkpoints.

@@ -46,7 +46,7 @@ class FeatureStore:
     """
 
     def __init__(self, encode: Encode, dim: int, path: Path | None = None, *, ragged: bool = False) -> None:
-        self.dim, self.path, self.ragged = dim, path, ragged
+        self.dim, self.path, self.ragged = dim, path and path.absolute(), ragged
         self._encode = encode
         self._memory: dict[str, np.ndarray] = {}
         self._lock = threading.Lock()

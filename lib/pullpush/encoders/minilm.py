@@ -63,6 +63,7 @@ class MiniLM(TextEncoder):
         super().__init__()
         check_known("trainable part", trainable, TRAINABLE)
         check_count("upper", upper, most=LAYERS - 1)
+        check_count("max_tokens", max_tokens, least=3, most=512)
         # Of layers that are not trained, the first ones, what they make of a text is looked up.
         count = LAYERS if frozen else LAYERS - upper if trainable == "upper" else 0
         self.tokens = tokens_of(max_tokens, pretrained)

@@ -92,7 +92,7 @@ class SFX(SplitAudioEncoder):
         mask = length_mask(counts, int(counts.max()))
         blocks = blocks[mask.flatten()][:, None].to(memory_format=torch.channels_last)  # 1.3 times as fast
         x = torch.cat([self.first(part) for part in blocks.split(16)])  # half the memory of all at once
-        return placed(x.flatten(1), mask).flatten(1), counts * x[0].numel()
+        return placed(x.flatten(1).float(), mask).flatten(1), counts * x[0].numel()
 
     def upper(self, activations: Tensor, sizes: Tensor) -> Tensor:
         """`(B, S)`, `(B,)` as `lower` gives them → `(B, dim)`: mean over blocks."""

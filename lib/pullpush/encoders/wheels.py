@@ -245,7 +245,7 @@ def weight_file(model: str, *, addresses: Mapping[str, str] | None = None) -> Pa
     (published names → where their file lies in the web); or a name on the Hugging Face hub, with the commit after an
     `@` where one is wanted.
     """
-    for path in [Path(model).expanduser(), Path(os.environ.get(PLACE, "")) / model]:
+    for path in [Path(model).expanduser(), Path(os.environ.get(PLACE, "")).expanduser() / model]:
         if path.is_file():
             return path
         if path.is_dir():
@@ -278,11 +278,11 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     `WeightsError` where it is damaged, or holds more than tensors and plain values."""
     try:
         safe = path.suffix == ".safetensors"
-        found: Any = load_file(path) if safe else torch.load(path, map_location="cpu", weights_only=True)
+        found: Any = dict(load_file(path) if safe else torch.load(path, map_location="cpu", weights_only=True))
     except Exception as error:  # the readers of both formats raise errors of many kinds
         cause = type(error).__name__  # torch's own message advises to run what is in the file
         raise WeightsError(f"{path} does not hold tensors alone ({cause}): fetch it again from its source") from error
-    nested = next((name for name in NESTED if name in found and not torch.is_tensor(found[name])), None)
+    nested = next((name for name in NESTED if isinstance(found.get(name), Mapping)), None)
     tensors = found[nested] if nested else found
     rest = {name: value for name, value in found.items() if name != nested} if nested else {}
     return {name: value for name, value in tensors.items() if torch.is_tensor(value)}, rest

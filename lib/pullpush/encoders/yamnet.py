@@ -114,7 +114,7 @@ class YAMNet(SplitAudioEncoder):
         height, width, channels = self._shape
         size = height * width * channels
         mask = length_mask(sizes // size, activations.shape[1] // size)
-        maps = activations.view(*mask.shape, size)[mask].view(-1, height, width, channels)
+        maps = activations[:, : mask.shape[1] * size].reshape(*mask.shape, size)[mask].view(-1, height, width, channels)
         return _in_parts(self.above, maps.permute(0, 3, 1, 2)).mean(dim=(2, 3)).float(), mask
 
 
@@ -202,12 +202,12 @@ class Bridge(Model):
         return (similarity / self.softness).softmax(dim=1)
 
     def encode_text(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
-        return F.normalize(self.weights(texts, languages), dim=1)
+        return F.normalize(self.weights(texts, languages).float(), dim=1)
 
     def encode_audio(self, audio: Tensor, lengths: Tensor | None = None) -> Tensor:
         audio, lengths = check_audio(audio, lengths)
         return F.normalize(
-            self.tagger.tag(audio.to(self.classes.device), lengths.to(self.classes.device)).sqrt(), dim=1
+            self.tagger.tag(audio.to(self.classes.device), lengths.to(self.classes.device)).float().sqrt(), dim=1
         )
 
 

@@ -85,9 +85,8 @@ class Stamp:
         packages = {name: _both(self.packages.get(name, ""), more.packages.get(name, "")) for name in both}
         data = {name: sorted({*self.data.get(name, ()), *more.data.get(name, ())}) for name in (*self.data, *more.data)}
         seeds = tuple(sorted({*self.seeds, *more.seeds}))
-        seconds = round(self.seconds + more.seconds, 1)
         told: dict[str, Any] = {"packages": packages, "data": data, **texts}
-        return replace(more, seeds=seeds, seconds=seconds, **told)
+        return replace(more, seeds=seeds, seconds=round(self.seconds + more.seconds, 1), **told)
 
 
 def stamp(versions: Mapping[str, str], *, seeds: Iterable[int], seconds: float, command: str = "") -> Stamp:

@@ -46,10 +46,7 @@ def zero_shot_predictions(audio: Tensor, prompts: Tensor) -> Tensor:
 
 def _right(clips: Tensor, prompts: Tensor, labels: Tensor) -> Tensor:
     """Share of each class's clips that are classified rightly, `(C,)` float64."""
-    return _by_class((zero_shot_predictions(clips, prompts) == labels).double(), labels)
-
-
-def _by_class(right: Tensor, labels: Tensor) -> Tensor:
+    right = (zero_shot_predictions(clips, prompts) == labels).double()
     return torch.stack([right[labels == label].mean() for label in labels.unique()])
 
 

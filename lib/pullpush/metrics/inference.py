@@ -36,6 +36,7 @@ from pullpush.precision import single
 Array = NDArray[np.float64]
 HOLDS, SMALLER, NO_EFFECT = "holds", "holds, smaller", "no effect"
 REVERSED, CANNOT_TELL = "reversed", "cannot tell"
+VERDICTS = (HOLDS, SMALLER, NO_EFFECT, REVERSED, CANNOT_TELL)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import importlib
 import os
 import shlex
 import shutil
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -89,7 +90,7 @@ def audiocaps(place: Path, split: str, version: str = "v1") -> Listing:
     rate = int(folders[0].parent.name.removeprefix("audio_").removesuffix("Hz"))
     options = {
         "sr": rate,
-        "audio_format": Path(files[0]).suffix[1:],
+        "audio_format": Counter(Path(file).suffix[1:] for file in files).most_common(1)[0][0],
         "exclude_removed_audio": False,
         "version": version,
     }
@@ -100,15 +101,9 @@ def audiocaps(place: Path, split: str, version: str = "v1") -> Listing:
     return whole.rows(row for row, is_present in enumerate(present) if is_present)
 
 
-def in_957(stem: str) -> bool:
-    """Whether the file `<youtube id>_<start>` is one of the 957 test clips that ML-CLAP's code lists; the table of
-    AudioCaps 1.0 has 975.
-    """
-    return stem.rpartition("_")[0] in _ids_957()
-
-
 @cache
-def _ids_957() -> frozenset[str]:
+def ids_957() -> frozenset[str]:
+    """YouTube's names of the 957 test clips that ML-CLAP's code lists; the table of AudioCaps 1.0 has 975."""
     return frozenset(Path(__file__).with_name("audiocaps_957.txt").read_text(encoding="ascii").split())
 
 
@@ -192,8 +187,9 @@ def published_captions() -> dict[str, list[str]]:
     return found
 
 
+SHORT = Subset(957, lambda file: file.rpartition("_")[0] in ids_957())  # of files `<youtube id>_<start>`
 FURTHER = {
-    "audiocaps": {"fetch": fetch_audiocaps, "subsets": {"957": Subset(957, in_957), "975": Subset(975, bool)}},
+    "audiocaps": {"fetch": fetch_audiocaps, "subsets": {"957": SHORT, "975": Subset(975, bool)}},
     "clotho": {"fetch": download("clotho", *(subset for subset, _ in CLOTHO.values()))},
     "macs": {"fetch": download("macs")},
     "wavcaps": {"fetch": download("wavcaps", *WAVCAPS.values())},

@@ -49,7 +49,7 @@ class ShardsConfig:
     def places(self) -> dict[str, str]:
         """Where each split is; `UnknownNameError` where another is named."""
         first, _, further = self.where.partition("?")
-        named = dict(parse_qsl(further))
+        named = dict(parse_qsl(further.replace("+", "%2B")))  # a plus is a plus
         check_all_known("split of shards", named, SPLITS)
         folder = Path(first).expanduser()
         inside = {name: str(folder / name) for name in SPLITS if (folder / name).is_dir()}
@@ -86,7 +86,7 @@ class ShardSet:
 
     @property
     def key(self) -> str:
-        """Names the shards' content, as far as their checksums, or else their ends, tell it, and how it is read."""
+        """Names the shards' content, by their checksums, or else their times and ends, and how it is read."""
         sets = self.where if isinstance(self.where, Mapping) else {"": self.where}
         prints = {name: list(map(_print, shards_of(where))) for name, where in sets.items()}
         return content_key([versions("data/decoding"), self.seconds, prints])
@@ -95,8 +95,8 @@ class ShardSet:
 def groups_in(where: str) -> Where | dict[str, Where]:
     """The folders with shards in a folder, by their names; the folder or pattern itself where there are none."""
     folder = Path(where).expanduser()
-    inside = sorted({path.parent for path in folder.glob("*/*.tar")}) if folder.is_dir() else []
-    if not inside or any(folder.glob("*.tar")):
+    inside = sorted({path.parent for path in folder.glob("*/[!.]*.tar")}) if folder.is_dir() else []
+    if not inside or any(folder.glob("[!.]*.tar")):
         return where
     return {path.name: path for path in inside}
 
@@ -157,7 +157,7 @@ def captions_of(columns: Columns, language: str) -> list[list[str]]:
 
 
 def _print(shard: Shard) -> list[Any]:
-    return [shard.path.name, shard.samples, shard.checksum or fingerprint(shard.path)]
+    return [shard.path.name, shard.samples, shard.checksum or [shard.path.stat().st_mtime_ns, fingerprint(shard.path)]]
 
 
 def _decode(folder: Path, shards: tuple[Shard, ...], sample_rate: int, seconds: float | None, n: int | None) -> None:
