@@ -313,17 +313,21 @@ class PairDataset:
         """Sets the epoch. as_stored: audio may be int16, where the clips have it so at this rate, until `Batch.to`."""
         rows = self.order(batch_size, seed=seed, epoch=epoch, processes=processes)[skip:]
         self.epoch = epoch
-        return (self.batch(shard(one, rank, processes), as_stored=as_stored, epoch=epoch) for one in rows)
+        return (self._drawn(shard(one, rank, processes), epoch, as_stored) for one in rows)
 
-    def batch(self, rows: Sequence[int], *, as_stored: bool = False, epoch: int | None = None) -> Batch:
-        """Some of the pairs, by the numbers of their clips: their audio comes in one call. epoch: default: as set."""
+    def _drawn(self, rows: Sequence[int], epoch: int, as_stored: bool) -> Batch:
+        self.epoch = epoch  # for each batch: those of another epoch may be drawn in between
+        return self.batch(rows, as_stored=as_stored)
+
+    def batch(self, rows: Sequence[int], *, as_stored: bool = False) -> Batch:
+        """Some of the pairs, by the numbers of their clips: their audio comes in one call."""
         store: Any = getattr(self.split, "waveforms", None)
         if as_stored and type(store) is Waveforms and self.sample_rate in (None, store.sample_rate):
             audio, lengths = store.stored(self.split.rows[list(rows)])  # pyrefly: ignore[missing-attribute]
         else:
             audio, lengths = self.split.audio(list(rows), sample_rate=self.sample_rate)
         columns = {name: [self.offered[name][row] for row in rows] for name in self.columns}
-        return _batch(audio, lengths, rows, [self.texts(row, epoch) for row in rows], columns)
+        return _batch(audio, lengths, rows, map(self.texts, rows), columns)
 
     def order(self, batch_size: int, *, seed: int, epoch: int, processes: int = 1) -> list[list[int]]:
         """The clips of every step of an epoch, over all processes; the last batch may be short."""
@@ -346,10 +350,10 @@ class PairDataset:
         columns = {name: self.offered[name][index] for name in self.columns}
         return Item(index, audio[0, : int(lengths)], *self.texts(index), columns)
 
-    def texts(self, index: int, epoch: int | None = None) -> Texts:
+    def texts(self, index: int) -> Texts:
         if (found := self._texts.get(index)) is None:
             captions = {name: held[index] for name, held in self._captions.items()}
-            found = self.pairing.texts(index, self.epoch if epoch is None else epoch, captions)
+            found = self.pairing.texts(index, self.epoch, captions)
             if not self.pairing.draws:  # the same in every epoch
                 self._texts[index] = found
         return found

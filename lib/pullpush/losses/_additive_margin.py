@@ -53,8 +53,7 @@ def additive_margin(
         logits = (t @ a.T - margin * torch.eye(len(t), dtype=t.dtype, device=t.device)) / tau  # texts in rows
         target = torch.arange(len(t), device=t.device)
         rows = {"t2a": [logits], "a2t": [logits.T], "both": [logits, logits.T]}[direction]
-        loss = torch.stack([F.cross_entropy(scores, target) for scores in rows]).sum()
-    return loss
+        return torch.stack([F.cross_entropy(scores, target) for scores in rows]).sum()
 
 
 class AdditiveMargin(Tempered):

@@ -45,8 +45,7 @@ def clusters(audio_logits: Tensor, text_logits: Tensor, labels: Tensor) -> Tenso
     with checked(audio_logits=audio_logits, text_logits=text_logits) as both:
         count = (labels != NONE).sum().clamp(min=1)
         sums = [F.cross_entropy(logits, labels, ignore_index=NONE, reduction="sum") for logits in both]
-        loss = torch.stack(sums).sum() / count
-    return loss
+        return torch.stack(sums).sum() / count
 
 
 class ClusterHeads(Loss):

@@ -35,8 +35,7 @@ def cross_cyclic(audio: Tensor, text: Tensor, *, per_clip: bool = False) -> Tens
     """
     with checked(audio=audio, text=text) as (a, t):
         similarity = a @ t.T
-        loss = _sum_of_squares(similarity - similarity.T, per_clip)
-    return loss
+        return _sum_of_squares(similarity - similarity.T, per_clip)
 
 
 def in_modal_cyclic(audio: Tensor, text: Tensor, *, per_clip: bool = False) -> Tensor:
@@ -53,8 +52,7 @@ def in_modal_cyclic(audio: Tensor, text: Tensor, *, per_clip: bool = False) -> T
         tensor(0.7200)
     """
     with checked(audio=audio, text=text) as (a, t):
-        loss = _sum_of_squares(a @ a.T - t @ t.T, per_clip)
-    return loss
+        return _sum_of_squares(a @ a.T - t @ t.T, per_clip)
 
 
 def _sum_of_squares(difference: Tensor, per_clip: bool) -> Tensor:

@@ -77,8 +77,7 @@ def kcl(
         t2a = logits.logsumexp(dim=0).T - positive  # Eq. 11
         # Where all are present, no mask: choosing by one would have to wait for a GPU.
         both = (a2t + t2a).flatten() if present is None else (a2t + t2a)[present]
-        loss = both.sum() / (2 * both.numel())  # Eq. 9
-    return loss
+        return both.sum() / (2 * both.numel())  # Eq. 9
 
 
 class KCL(Tempered):

@@ -39,8 +39,7 @@ def nli(anchor: Tensor, entailment: Tensor, contradiction: Tensor, tau: float | 
     check_temperature(tau)
     with checked(anchor=anchor, entailment=entailment, contradiction=contradiction) as (first, *second):
         logits = first @ torch.cat(second).T / tau  # (N, 2N): entailments, then contradictions
-        loss = F.cross_entropy(logits, torch.arange(len(logits), device=logits.device))
-    return loss
+        return F.cross_entropy(logits, torch.arange(len(logits), device=logits.device))
 
 
 class NLI(Tempered):

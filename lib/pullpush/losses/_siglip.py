@@ -64,8 +64,7 @@ def siglip(
         similarity = t @ a.T
         logits = (similarity + bias) / tau if form == "glap" else similarity / tau + bias  # Eq. 2
         psi = 2 * torch.eye(len(t), dtype=logits.dtype, device=logits.device) - 1
-        loss = -F.logsigmoid(logits * psi).sum() / len(t)  # Eq. 1
-    return loss
+        return -F.logsigmoid(logits * psi).sum() / len(t)  # Eq. 1
 
 
 def _tiled(audio: Tensor, text: Tensor, tau: float | Tensor, bias: float | Tensor, form: Form) -> Tensor:

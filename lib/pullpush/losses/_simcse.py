@@ -48,8 +48,7 @@ def simcse(view1: Tensor, view2: Tensor, tau: float | Tensor = 0.05, *, text_ids
             check_shapes(view2=view2, text_ids=text_ids)
             same = (text_ids[:, None] == text_ids).fill_diagonal_(False)
             logits = logits.masked_fill(same, -torch.inf)
-        loss = F.cross_entropy(logits, torch.arange(len(logits), device=logits.device))
-    return loss
+        return F.cross_entropy(logits, torch.arange(len(logits), device=logits.device))
 
 
 class SimCSE(Tempered):

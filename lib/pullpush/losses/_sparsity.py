@@ -34,8 +34,7 @@ def sparsity(audio: Tensor, text: Tensor) -> Tensor:
         (tensor(0.2500), tensor(0.5000))
     """
     with checked(audio=audio, text=text) as both:
-        loss = torch.stack([_ratio(x) for x in both]).sum()
-    return loss
+        return torch.stack([_ratio(x) for x in both]).sum()
 
 
 def _ratio(embeddings: Tensor) -> Tensor:
