@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -119,15 +118,6 @@ ROWS: Mapping[str, Sequence[Row]] = {
         Row("all", LAST),
         *(Row(part, replace(SOFT, augment=part)) for part in ("back-translation", "deletion", "synonyms", "mix")),
         Row(WITHOUT, Stage("finetune", augment="all")),
-    ],
-    "augmentation-rate": [  # with augmentation and without, each at the rate that suited it and at the other's
-        Row(
-            f"{name}, rate of {other}",
-            replace(SYSTEMS[name], encoder=encoder),
-            {"ears": encoder},
-            {"lr": replace(SYSTEMS[other], encoder=encoder).rate},
-        )
-        for encoder, name, other in product(ENCODERS, ("2", "3"), ("2", "3"))
     ],
     "topics": [  # how many topics, and what they are; beside them the same passes without any
         Row("no topics", AGAIN),
