@@ -8,23 +8,20 @@ import time
 from functools import partial
 
 import joblib
+import psutil
 import pytest
 import torch
 
 from pullpush.cache import home
-from pullpush.parallel import in_threads, keep_memory, side_by_side
+from pullpush.parallel import drawing, in_threads, keep_memory, side_by_side
 
 
 def place() -> str:
     return str(home())
 
 
-def process() -> int:
-    return os.getpid()
-
-
 def workers() -> list[int]:
-    return side_by_side([process, process], jobs=2)
+    return side_by_side([os.getpid, os.getpid], jobs=2)
 
 
 def refuse() -> None:
@@ -81,24 +78,27 @@ def test_killed_it_leaves_no_process_behind(at_work):
         others = [int(number) for number in one.stdout.readline().split()]
         one.kill()
         until = time.monotonic() + 30
-        while any(map(is_there, others)) and time.monotonic() < until:
+        while any(map(psutil.pid_exists, others)) and time.monotonic() < until:
             time.sleep(0.1)
     assert others
-    assert not any(map(is_there, others))
-
-
-def is_there(number: int) -> bool:
-    try:
-        os.kill(number, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    assert not any(map(psutil.pid_exists, others))
 
 
 def test_threads_compute_by_one_thread_each_and_leave_the_setting_as_it_was():
     before = torch.get_num_threads()
     assert in_threads([torch.get_num_threads] * 3) == [1] * 3
     assert in_threads([torch.get_num_threads], jobs=1) == [before] == [torch.get_num_threads()]
+
+
+def drawn(seed: int) -> float:
+    with drawing(seed):
+        time.sleep(0.01)  # in which others would draw
+        return float(torch.rand(()))
+
+
+def test_what_threads_draw_is_what_one_draws():
+    calls = [partial(drawn, seed) for seed in range(4)]
+    assert in_threads(calls, jobs=4) == [call() for call in calls]
 
 
 def test_what_fails_elsewhere_fails_here(monkeypatch):

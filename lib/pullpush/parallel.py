@@ -20,6 +20,7 @@ PULSE = 0.5  # seconds between two looks at a parent
 GRACE = 8.0  # seconds between asking and forcing
 T = TypeVar("T")
 _one_of_several = False
+_drawing = threading.RLock()  # random numbers are the process's
 
 
 def side_by_side(calls: Sequence[Callable[[], T]], *, jobs: int | None = None) -> list[T]:
@@ -45,6 +46,14 @@ def keep_memory() -> None:
     with suppress(AttributeError, OSError):  # another C library
         for option, value in ((-4, 0), (-1, 2**31 - 1)):  # M_MMAP_MAX: no block by itself; M_TRIM_THRESHOLD
             ctypes.CDLL(None).mallopt(option, value)
+
+
+@contextmanager
+def drawing(seed: int) -> Iterator[None]:
+    """torch's random numbers of a CPU from a seed, for one thread alone; the process's come back as they were."""
+    with _drawing, torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        yield
 
 
 @contextmanager

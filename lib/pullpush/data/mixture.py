@@ -157,8 +157,8 @@ class Mixed:
     def audio(self, index: Index, *, sample_rate: int | None = None) -> tuple[Tensor, Tensor]:
         rows = row_numbers(index, len(self))
         parts = self.part[rows]
-        rates = {clips.waveforms.sample_rate for clips in self.sources if hasattr(clips, "waveforms")}
-        if sample_rate is None and len(rates) > 1:
+        kept = (clips.waveforms.sample_rate for clips in self.sources if hasattr(clips, "waveforms"))
+        if sample_rate is None and len(rates := {*kept}) > 1:
             raise PullPushError(f"parts are kept at {' and '.join(map(str, sorted(rates)))} Hz: give a sample_rate")
         found = {}
         for part in np.unique(parts):  # each source is asked once

@@ -1,7 +1,6 @@
 """The model of every chapter: an audio encoder and a text encoder that meet in one space."""
 
 import inspect
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,10 +11,10 @@ from pullpush.data.audio import LOUDEST
 from pullpush.encoders.interface import AUDIO, TEXT, AudioEncoder, Model, TextEncoder
 from pullpush.encoders.windows import check_audio, check_seconds, check_texts
 from pullpush.errors import check_all_known, looked_up
+from pullpush.parallel import drawing
 
 FEATURE = 1e18  # the largest number of a clip that comes as features
 SMALLEST_NORM = 1e-6  # below it a vector is divided by this instead, so that zero stays zero with finite gradient
-_drawing = threading.RLock()  # random numbers are the process's: one model is drawn at a time
 
 
 def normalise(x: Tensor) -> Tensor:
@@ -151,8 +150,7 @@ def create(
         UnknownNameError: no such encoder or option; the message gives the nearest names.
     """
     audio_options, text_options = options_of(options, audio=AUDIO[audio].make, text=TEXT[text].make)
-    with _drawing, torch.random.fork_rng(devices=[]):  # weights are drawn on the CPU
-        torch.default_generator.manual_seed(seed)
+    with drawing(seed):
         parts = AUDIO[audio].make(**audio_options), TEXT[text].make(**text_options)
         return DualEncoder(*parts, dim=dim, hidden=hidden)
 
@@ -168,8 +166,7 @@ def create_audio(name: str, *, seed: int = 0, **options: Any) -> AudioEncoder:
     """
     make = AUDIO[name].make
     check_all_known(f"option of {name}", options, inspect.signature(make).parameters)
-    with _drawing, torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
+    with drawing(seed):
         return make(**options)
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from pullpush.golden.compare import Values
 from pullpush.golden.probes import Probes, numbers, seen, sphere
 from pullpush.losses import NEEDS, TERMS, Loss, Offer, Output, _tiles, apply
+from pullpush.parallel import drawing
 
 N, D, K = 5, 6, 3  # clips, dimensions, languages
 NECESSARY: Mapping[str, Any] = {"dim": D, "topics": K}  # options without a default
@@ -127,8 +128,7 @@ def _new(make: type[Loss], **options: Any) -> Loss:
             options.setdefault(name, NECESSARY.get(name, 0.3))
         elif name == "batch_size":
             options.setdefault(name, N)
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(0)
+    with drawing(0):
         return make(**options)
 
 

@@ -30,7 +30,7 @@ from pullpush.encoders.dual import DualEncoder
 from pullpush.encoders.interface import Model
 from pullpush.encoders.windows import check_lengths, check_seconds
 from pullpush.errors import AudioError, TrainingError
-from pullpush.parallel import ahead
+from pullpush.parallel import ahead, drawing
 from pullpush.progress import hidden
 from pullpush.training import checkpoints, distributed
 from pullpush.training.checkpoints import BEST, CHECKPOINT, Progress
@@ -182,7 +182,7 @@ def train(
     quiet = hidden(progress) if accelerator.is_main_process else True
     bar = tqdm(total=total, initial=done.step, desc=recipe.name, unit="step", disable=quiet)
     devices = [torch.cuda.current_device()] if on_gpu else []
-    with bar, torch.random.fork_rng(devices):  # the caller's random numbers are as before, trained or read from disk
+    with bar, torch.random.fork_rng(devices, enabled=done.step < total):  # the caller's are as before
         for epoch in range(done.step // steps_per_epoch, recipe.epochs):
             towers.train()
             skip = done.step - epoch * steps_per_epoch
@@ -247,7 +247,7 @@ def objective_of(model: Model, recipe: Recipe, *, seed: int, base: Path | None) 
     """What a run of this seed trains: the model, with the best weights of its base, and losses, which may draw some."""
     if base:
         checkpoints.load_model(model, base)
-    with torch.random.fork_rng(devices=[]):
+    with drawing(seed):
         reseed(seed, 0)
         return Objective(model, recipe)
 

@@ -157,7 +157,9 @@ class DirectionProbe(Diagnostics):
 def _directions(batches: Sequence[Batch], objective: Objective) -> dict[str, float]:
     """What a probe asks about batches; gradients are compared on those that are as large as the first."""
     model, generator = objective.model, torch.Generator().manual_seed(0)
-    spaces = [_embedded(model, batch) for batch in batches]  # a graph each: a gradient goes back through one batch
+    # Clips and their texts in each language, a graph each: a gradient goes back through one batch.
+    encoded = [(model.encode_audio(batch.audio, batch.lengths), objective.embed_here(batch)) for batch in batches]
+    spaces = [(audio.cpu(), torch.stack(texts, dim=1).cpu()) for audio, texts in encoded]
     audio, texts = (torch.cat([each.detach() for each in side]) for side in zip(*spaces, strict=True))
     clips, count = texts.shape[:2]
     taken = {name: take(clips, count, name, generator) for name in ("random", "pair")}
@@ -180,13 +182,6 @@ def _directions(batches: Sequence[Batch], objective: Objective) -> dict[str, flo
         rows.append(found | ({"batch gradient": angle(last, of_kcl)} if last is not None else {}))
         last = of_kcl
     return row | {name: float(value) for name, value in pd.DataFrame(rows).astype(float).mean().items()}
-
-
-def _embedded(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Of N clips with a caption in each of K languages: audio `(N, d)` and texts `(N, K, d)`."""
-    sides = zip((batch.texts, *batch.parallel), (batch.languages, *batch.parallel_languages), strict=True)
-    texts = torch.stack([model.encode_text(text, languages) for text, languages in sides], dim=1)
-    return model.encode_audio(batch.audio, batch.lengths).cpu(), texts.cpu()
 
 
 def aim_error(audio: Tensor, texts: Tensor, taken: Tensor) -> Tensor:

@@ -6,11 +6,11 @@ Seconds are measured, see `lab.overhead`; FLOPs and kept bytes are counted and a
 from collections.abc import Collection, Iterable, Mapping
 
 import pandas as pd
-import torch
 
 from pullpush.data.clips import Clips
 from pullpush.lab.compute import View
 from pullpush.lab.overhead import Step, step_times
+from pullpush.parallel import drawing
 from pullpush.studies.counting import cost
 from pullpush.studies.term_forces import term_forces
 from pullpush.studies.together.experiments import label, system
@@ -32,8 +32,7 @@ def steps_of(view: View, combinations: Iterable[Collection[str]]) -> dict[str, S
         model, dataset = ready(view.data, one, seed=0)
         bring_columns(dataset, one)
         batch = next(iter(dataset.batches(one.batch_size, seed=0, epoch=0)))
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
+        with drawing(0):
             objective = Objective(model.train(), one)
         found[label(high)] = Step(objective, make_optimiser(objective, one), batch)
     return found
