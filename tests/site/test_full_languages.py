@@ -14,7 +14,7 @@ from pullpush.studies.consistency.data import Grounds
 
 pytestmark = pytest.mark.deep
 
-OWN = {"like": "smoke", "dataset": "clotho", "epochs": 1, "batch_size": 4, "dim": 8}
+OWN = {"like": str(miniature.ROOT / "tests" / "fine.yaml"), "dataset": "clotho", "epochs": 1, "batch_size": 4, "dim": 8}
 
 
 @pytest.fixture(scope="module")

@@ -76,7 +76,7 @@ def recordings(folder: Path) -> list[tuple[str, str, str]]:
 
 def profile(root: Path, name: str, **fields) -> Path:
     path = root / f"{name}.yaml"
-    path.write_text(yaml.safe_dump({"like": "smoke", **fields}))
+    path.write_text(yaml.safe_dump({"like": str(ROOT / "tests" / "fine.yaml"), **fields}))
     return path
 
 

@@ -125,7 +125,7 @@ MAPPINGS = ("world", "encoder_options", "fine_tuning", "clips", "pretrained")
 _OWN = (
     Profile(
         name="smoke",
-        world={"bank": "synthetic", "n_train": 64, "n_valid": 24, "n_test": 24},
+        world={"bank": "synthetic", "n_train": 64, "n_valid": 24, "n_test": 24, "scene": {"duration": 3.0}},
         audio="cnn",
         text="hashed",
         dim=32,
@@ -134,7 +134,7 @@ _OWN = (
         seeds=2,
         about="synthetic sounds, no network, tiny models: does it run?",
         points=2,
-        encoder_options={"audio_channels": (8, 16, 32, 64)},
+        encoder_options={"audio_channels": (8, 16, 32, 64), "audio_hop": 0.04},
         pretrained={"audio": "yamnet", "encoder_options": {"audio_pretrained": False}},
     ),
     Profile(
