@@ -400,7 +400,7 @@ def test_holm_adjusts_within_a_source_and_can_take_a_verdict_back(tmp_path):
 
 def test_a_sentence_gives_verdict_estimate_half_width_and_the_papers_number():
     row = {"verdict": "holds", "low": 2.1, "high": 4.3, "value": 3.2, "half_width": 1.1}
-    row |= {"unit": "points", "paper_value": 2.7}
+    row |= {"unit": "points", "paper_value": 2.7, "direction": "higher"}
     assert ledgers.sentence(row) == "**holds**: +3.2 ± 1.1 points (paper +2.7)"
     row |= {"verdict": "reversed", "value": -0.123, "low": -0.16, "high": -0.08, "half_width": 0.04, "unit": "ratio"}
     assert ledgers.sentence(row | {"paper_value": np.nan}) == "**is reversed**: −0.12 ± 0.04"
@@ -409,5 +409,7 @@ def test_a_sentence_gives_verdict_estimate_half_width_and_the_papers_number():
 @pytest.mark.parametrize(("paper", "short"), [(0.9, False), (1.1, True), (-0.4, False), (-0.6, True), (np.nan, False)])
 def test_what_cannot_be_told_may_fall_short_of_the_paper(paper, short):
     row = {"verdict": "cannot tell", "paper_value": paper, "value": 0.25, "low": -0.5, "high": 1.0, "half_width": 0.75}
+    row |= {"direction": "lower" if paper < 0 else "exists"}
+    assert not ledgers.falls_short(row | {"paper_value": -paper}), "a number against the claim is nothing to reach"
     assert ledgers.falls_short(row) == short == ("yet falls short" in ledgers.sentence(row | {"unit": ""}))
     assert not ledgers.falls_short(row | {"verdict": "no effect"})

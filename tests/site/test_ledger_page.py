@@ -63,10 +63,8 @@ def test_a_claim_that_came_after_the_execution_says_so(book):
     path = execute(book, 0.03, "quick")
     pd.read_csv(path).query("id != 'supclap-a'").to_csv(path, index=False)
     table = ledger_page.gathered(book, {"10-tiny": path}).set_index("id")
-    assert table.loc["supclap-a", ["verdict", "reason"]].tolist() == [
-        "–",
-        "not among the claims when the chapter was executed",
-    ]
+    assert table.loc["supclap-a", "verdict"] == "–"
+    assert table.loc["supclap-a", "reason"] == "not among the claims when the chapter was executed"
 
 
 def test_the_command_prints_every_claim_and_saves_them(book):
@@ -84,9 +82,8 @@ def test_the_command_prints_every_claim_and_saves_them(book):
     one = CliRunner().invoke(main, ["claims", "--profile", "smoke", "--paper", "sup", "--verdict", "reversed"]).output
     assert "supclap: 1 reversed" in one.splitlines()
     assert "supclap-b" not in one
-    assert (
-        "unknown paper 'atri'" in CliRunner().invoke(main, ["claims", "--profile", "smoke", "--paper", "atri"]).output
-    )
+    unknown = CliRunner().invoke(main, ["claims", "--profile", "smoke", "--paper", "atri"]).output
+    assert "unknown paper 'atri'" in unknown
     assert ledger_page.tables_of(book, "smoke").keys() == {"10-tiny"}, "the gathered table is of no chapter"
 
 
@@ -107,10 +104,31 @@ def test_the_page_escapes_what_claims_say_and_links_chapters_that_are_there(book
 def test_a_copy_of_the_page_is_completed_and_offers_the_table(book):
     page = book / "book" / "claims.md"
     page.write_text(f"# Every claim\n\n{ledger_page.MARK}\n")
-    ledger_page.complete(page, ledger_page.gathered(book, {"10-tiny": execute(book, 0.03, "local", "quick")}))
+    table = ledger_page.gathered(book, {"10-tiny": execute(book, 0.03, "local", "quick")})
+    ledger_page.complete(page, table)
     assert page.read_text().count("<tr data-paper") == 3
     assert "<strong>holds</strong>" in page.read_text()
     assert len(pd.read_csv(page.with_name("claims.csv"))) == 3
+    page.write_text(ledger_page.OPEN_MARK)
+    ledger_page.complete(page, table.assign(verdict="cannot tell", paper_value=0.2))
+    assert re.findall("<code>(.*?)</code>", page.read_text()) == ["supclap-a"], "the one that was measured"
+
+
+@pytest.mark.parametrize("wanted", [0.9, 0.6, 0.35, 0.01])  # of the half width
+def test_what_would_narrow_an_open_claim_follows_from_the_components_of_its_error(wanted):
+    rng = np.random.default_rng(0)
+    found = difference(sum(rng.normal(0, *of) for of in ((0.02, (6, 1)), (0.03, (1, 80)), (0.1, (6, 80)))))
+    parts, row = found.variance, {"verdict": "cannot tell", "half_width": 2.0, "seeds": 6, "clips": 80, "margin": 9.0}
+    row |= {"seed_share": parts.shares["seed"], "clip_share": parts.shares["clip"], "paper_value": 4 * wanted}
+    (told,) = ledger_page.outlook(pd.DataFrame([row, row | {"paper_value": 8.0}, row | {"verdict": "holds"}])).iloc
+
+    def error(seeds: float, clips: float) -> float:  # over what is wanted
+        now, then = (parts.seed / s + parts.clip / c + parts.interaction / s / c for s, c in ((6, 80), (seeds, clips)))
+        return (then / now) ** 0.5 / wanted
+
+    for number, of in ((told["for_seeds"], lambda n: error(n, 80)), (told["for_clips"], lambda n: error(6, n))):
+        assert of(1e9) > 1 if np.isnan(number) else of(number) <= 1 < of(number - 1)
+    assert told["wanted"] == 2 * wanted
 
 
 # What is published

@@ -147,10 +147,11 @@ class Claim:
 
 
 def row_of(claim: Claim) -> dict[str, Any]:
-    """A claim in a table: id, paper, claim, unit, source, paper_value (the paper's number, NaN where it has none)."""
-    number = paper_value(claim)
-    row: dict[str, Any] = {name: getattr(claim, name) for name in ("id", "paper", "claim", "unit")}
-    return row | {"source": ", ".join(claim.source), "paper_value": np.nan if number is None else number}
+    """A claim in a table: what it says; paper_value (the paper's number) and margin are NaN where it has none."""
+    row: dict[str, Any] = {name: getattr(claim, name) for name in ("id", "paper", "claim", "unit", "direction")}
+    numbers = {"paper_value": paper_value(claim), "margin": claim.least}
+    known = {name: np.nan if number is None else number for name, number in numbers.items()}
+    return row | {"source": ", ".join(claim.source)} | known
 
 
 # ---------------------------------------------------------------- the paper's number

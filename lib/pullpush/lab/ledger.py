@@ -31,8 +31,9 @@ WORDS = {
     CANNOT_FAIL: "cannot fail, and is a test of the code",
     LEFT: "is not measured here",
 }
-SHOWN = ("id", "paper", "claim", "source", "unit", "paper_value", "value", "low", "high", "half_width", "p", "p_holm")
-COLUMNS = [*SHOWN, "seeds", "clips", "verdict", "reason", "chapter"]
+SHOWN = ("id", "paper", "claim", "source", "unit", "direction", "margin", "paper_value", "value", "low", "high")
+NUMBERS = ("half_width", "p", "p_holm", "seeds", "clips", "seed_share", "clip_share")
+COLUMNS = [*SHOWN, *NUMBERS, "verdict", "reason", "chapter"]
 
 
 class Measure(NamedTuple):
@@ -137,9 +138,9 @@ class Ledger:
             raise ClaimError(f"{self.chapter}: {text}: judge each claim once, or leave it with a reason")
 
     def table(self) -> pd.DataFrame:
-        """A row a claim: id, paper, claim, source, unit, paper_value, value, low, high (95 %), half_width, p, p_holm,
-        seeds, clips, verdict, reason, chapter; numbers in the claim's unit. A claim without a measurement has NaN, the
-        verdict – and a reason.
+        """A row a claim: what it says (`claims.row_of`), value, low, high (95 %), half_width, p, p_holm, seeds, clips,
+        what each has of the error's variance, verdict, reason, chapter; numbers in the claim's unit. A claim without a
+        measurement has NaN, the verdict – and a reason.
         """
         p = [(claim, value) for claim, value in self._elsewhere.values()]
         p += [(claim, one.p) for claim in self.judged if not isinstance(one := self._outcome(claim), str)]
@@ -158,6 +159,7 @@ class Ledger:
             return row | {"verdict": LEFT, "reason": outcome}
         row |= {name: getattr(outcome, name) * claim.scale for name in ("value", "low", "high", "half_width")}
         row |= {"p": outcome.p, "p_holm": p_holm, "seeds": outcome.seeds, "clips": outcome.clips, "reason": ""}
+        row |= {f"{name}_share": outcome.variance.shares[name] for name in ("seed", "clip")}
         wanted: Any = claim.direction.replace("exists", "higher")
         if claim.direction != "equal" and agrees(row["paper_value"], claim):
             wanted = row["paper_value"] / claim.scale
@@ -200,10 +202,10 @@ def published_claims() -> pd.DataFrame:
 
 
 def falls_short(row: Mapping[str, Any]) -> bool:
-    """Whether a claim cannot be told, yet its interval (not adjusted) ends before the paper's number is reached."""
-    paper = row["paper_value"]
-    reached = max(np.sign(paper) * row["low"], np.sign(paper) * row["high"])
-    return row["verdict"] == inference.CANNOT_TELL and reached < abs(paper)
+    """Whether a claim cannot be told, yet its interval, not adjusted, ends before a paper's number that is for it."""
+    sign = {"lower": -1, "equal": 0}.get(row["direction"], 1)
+    reached = max(0, sign * row["low"], sign * row["high"])
+    return row["verdict"] == inference.CANNOT_TELL and reached < sign * row["paper_value"]
 
 
 def unit_of(row: Mapping[str, Any]) -> str:

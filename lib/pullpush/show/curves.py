@@ -58,6 +58,7 @@ def curves(
     """
     table = table.dropna(subset=[y])
     parts = list(dict.fromkeys(table[panels])) if panels else [""]
+    parted = [name for name in (colours, lines, panels) if name]
     styles = {name: {"label": label, "colour": colour} for name, (label, colour) in (looks or {}).items()}
     styles = styles or method_styles(table[colours])
     strokes: dict[str, Any] = dict(zip(dict.fromkeys(table[lines]), STROKES, strict=False)) if lines else {"": "-"}
@@ -67,7 +68,7 @@ def curves(
     fig, axes = make_panels(columns, rows_of, height=3.0 if rows_of == 1 else 2.5, sharey=not own_y)
     for number, (ax, part) in enumerate(zip(axes, parts, strict=False)):
         in_panel = table[table[panels] == part] if panels else table
-        for keys, rows in in_panel.groupby([colours, *([lines] if lines else [])], sort=False):
+        for keys, rows in in_panel.groupby([name for name in (colours, lines) if name], sort=False):
             if keys[0] not in styles:
                 continue
             style, stroke = styles[keys[0]], strokes[keys[1] if lines else ""]
@@ -86,7 +87,7 @@ def curves(
     keys = [Line2D([], [], color=style["colour"], label=style["label"]) for style in styles.values()]
     keys += [Line2D([], [], color=BLACK, linestyle=stroke, label=line) for line, stroke in strokes.items() if line]
     handles: list[Any] | None = keys if lines else None
-    note = f"A line a seed ({table['seed'].nunique()})" if apart else spread_note(table)
+    note = f"A line a seed ({table['seed'].nunique()})" if apart else spread_note(table, within=parted)
     return finish(fig, note, handles=handles if len(styles) > 1 or lines else [])
 
 

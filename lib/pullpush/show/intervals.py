@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from pullpush.show import layout
 from pullpush.show.layout import dodge, finish, limits, mark_zero, name_places, panels as make_panels, scale_points
 from pullpush.show.marks import dots
 from pullpush.show.palette import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
@@ -98,4 +99,4 @@ def note(table: pd.DataFrame, items: str = "clips") -> str:
     over = f"95 % intervals over seeds and {items}"
     if table.empty or "seeds" not in table:
         return over
-    return f"{over}: {table['seeds'].max():.0f} seeds, up to {table['clips'].max():.0f} {items}"
+    return f"{over}: {layout.span(table['seeds'])} seeds, up to {table['clips'].max():.0f} {items}"

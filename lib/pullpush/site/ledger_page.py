@@ -10,13 +10,15 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import yaml
 
 from pullpush.errors import unknown
 from pullpush.lab.claims import Claim, load_all, row_of
 from pullpush.lab.evidence import cells, estimate, html_table, paper_number
-from pullpush.lab.ledger import COLUMNS as JUDGED, LEFT, SHORT, WORDS, falls_short, sentence
+from pullpush.lab.ledger import COLUMNS as JUDGED, LEFT, NUMBERS, SHORT, WORDS, falls_short, sentence, unit_of
+from pullpush.lab.paper import form
 from pullpush.lab.root import DEFAULT
 from pullpush.lab.session import write_table
 from pullpush.metrics.inference import CANNOT_TELL
@@ -24,12 +26,14 @@ from pullpush.site import chapters
 
 COLUMNS = ("id", "paper", "source", "paper_value", "value", "low", "high", "verdict", "chapter", "reason")
 FURTHER = tuple(name for name in JUDGED if name not in COLUMNS)
-MEASURED = ("value", "low", "high", "half_width", "p", "p_holm", "seeds", "clips", "verdict")
+MEASURED = ("value", "low", "high", *NUMBERS, "verdict")
 NOT_EXECUTED = "chapter not executed"
 FILE = "claims.csv"
 HISTORY = "claims-history.yaml"  # beside the claims: when each was judged first, and what it said before it changed
 MARK = "<!-- every claim -->"  # where the page's table goes
 HEAD = ("claim", "stands in", "paper", "here ± half width [95 %]", "verdict", "chapter")
+OPEN_MARK = "<!-- still open -->"  # where the page says what would narrow the intervals of claims that cannot be told
+OPEN_HEAD = ("claim", "half width", "wanted", "seeds", "would take", "clips", "would take")
 FILTERS = ("paper", "verdict", "chapter")
 VERIFIED_FILE = "verified.csv"
 VERIFIED_MARK = "<!-- trained again -->"  # where the page says which runs `pullpush verify` trained again
@@ -120,7 +124,9 @@ def complete(page: Path, table: pd.DataFrame) -> None:
     path = page.with_name(HISTORY)
     history = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
     body = f"{{download}}`{FILE}`\n\n```{{raw}} html\n{html(table, known, history, titles(page.parent))}\n```"
-    page.write_text(page.read_text(encoding="utf-8").replace(MARK, body), encoding="utf-8")
+    text = page.read_text(encoding="utf-8").replace(MARK, body)
+    still_open = f"```{{raw}} html\n{html_table(OPEN_HEAD, map(_open, outlook(table).to_dict('records')))}\n```"
+    page.write_text(text.replace(OPEN_MARK, still_open), encoding="utf-8")
 
 
 def html(
@@ -184,6 +190,30 @@ def _line(row: Mapping[str, Any], pages: Collection[str], history: Mapping[str, 
 
 def _said(verdict: str) -> str:
     return "not measured" if verdict == LEFT else verdict
+
+
+def outlook(table: pd.DataFrame) -> pd.DataFrame:
+    """The claims that cannot be told whose half width is more than is wanted, half of the paper's number or, where it
+    gives none, the margin: their rows, with `wanted`, and with `for_seeds` and `for_clips`, how many of either would
+    narrow it to that, as many as there are of the other; NaN where no number would.
+
+    Of the error's variance (`inference.Variance`) more seeds leave the clips' share, more clips that of seeds.
+    """
+    table = table.assign(wanted=(table["paper_value"].abs() / 2).fillna(table["margin"]))
+    table = table[(table["verdict"] == CANNOT_TELL) & (table["half_width"] > table["wanted"])]
+    kept = (table["wanted"] / table["half_width"]) ** 2
+    for several, rest in (("seeds", table["clip_share"]), ("clips", table["seed_share"])):
+        number = np.ceil(table[several] * (1 - rest) / (kept - rest))
+        table[f"for_{several}"] = number.where((kept > rest) & (table[several] > 1))
+    return table.loc[kept.sort_values(ascending=False, kind="stable").index]
+
+
+def _open(row: Mapping[str, Any]) -> str:
+    claim = f"{escape(row['claim'])}<br><code>{escape(row['id'])}</code>"
+    widths = [f"{row[name]:{form(-row['wanted'], row['wanted'])}}" for name in ("half_width", "wanted")]
+    numbers = (row[name] for name in ("seeds", "for_seeds", "clips", "for_clips"))
+    counts = ["–" if np.isnan(number) else f"{number:,.0f}" for number in numbers]
+    return f"<tr>{cells([claim, widths[0], widths[1] + escape(unit_of(row)), *counts])}</tr>"
 
 
 # ---------------------------------------------------------------- what was trained again
