@@ -28,6 +28,9 @@ __all__ = ["RECIPES", "TERMS", "Recipe", "Term", "colour", "from_json", "recipe"
 OPTIMISERS = ("adam", "adamw", "adam8bit")
 SCHEDULES = ("cosine", "constant")
 CHECKPOINTS = ("best", "last")
+# Fields that are 1 or more, 0 or more, and 0 to 1.
+COUNTS, FRACTIONS = ("dim", "epochs", "batch_size"), ("warmup", "floor")
+AMOUNTS = ("weight_decay", "clip", "scalar_lr", "network_lr", "audio_chunk", "warmup_steps")
 
 
 @dataclass(frozen=True)
@@ -113,22 +116,14 @@ class Recipe:
             check_known(name, getattr(self, name), values)
         shares = self.balance.values()
         ranges = {
+            **{name: (getattr(self, name) >= 1, "1 or more") for name in COUNTS},
+            **{name: (getattr(self, name) >= 0, "0 or more") for name in AMOUNTS},
+            **{name: (0 <= getattr(self, name) <= 1, "0 to 1") for name in FRACTIONS},
             "terms": (len(terms) > 0, "one term or more"),
-            "dim": (self.dim >= 1, "1 or more"),
             "lr": (self.lr > 0, "above 0"),
-            "weight_decay": (self.weight_decay >= 0, "0 or more"),
-            "epochs": (self.epochs >= 1, "1 or more"),
-            "batch_size": (self.batch_size >= 1, "1 or more"),
-            "warmup": (0 <= self.warmup <= 1, "0 to 1"),
-            "clip": (self.clip >= 0, "0 or more"),
-            "scalar_lr": (self.scalar_lr >= 0, "0 or more"),
-            "network_lr": (self.network_lr >= 0, "0 or more"),
             "text_chunk": (self.text_chunk is None or self.text_chunk >= -1, "-1 or more, or None"),
-            "audio_chunk": (self.audio_chunk >= 0, "0 or more"),
             "balance": (not shares or min(shares) >= 0 < max(shares), "weights of 0 or more, not all 0"),
             "loss_parts": (1 <= self.loss_parts <= self.batch_size, "1 to batch_size"),
-            "floor": (0 <= self.floor <= 1, "0 to 1"),
-            "warmup_steps": (self.warmup_steps >= 0, "0 or more"),
             "tau_end": (self.tau_end is None or self.tau_end > 0, "above 0, or None"),
         }
         for name, (good, wanted) in ranges.items():

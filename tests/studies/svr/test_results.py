@@ -121,7 +121,7 @@ def test_main_effects_are_those_that_were_put_in_and_what_was_not_crossed_stands
 def test_scaled_pushes_lie_beside_infonce_at_one(scores_of):
     values = {(FROZEN, name): [0.5, 0.51] for name in ("infonce", *data.SCALED)}
     values[FROZEN, "across ×0.5"] = [0.4, 0.41]
-    table = results.scaled(scores_of(values)).set_index(["part", "factor"])
+    table = results.scaled(results.over(scores_of(values), "infonce")).set_index(["part", "factor"])
     assert table.loc[("perpendicular", 0.5), "value"] == pytest.approx(-0.1)
     assert table.loc[("perpendicular", 1.0), "value"] == table.loc[("sideways", 1.0), "value"] == 0
     assert set(table.loc["sideways"].index) == {0.0, 0.5, 1.0}

@@ -220,14 +220,6 @@ def rates_table(validation: Scores) -> pd.DataFrame:
     return table.assign(chosen=table.index.isin(table.groupby(keys, sort=False)["valid R@1"].idxmax()))
 
 
-def best_rates(validation: Scores, start: str) -> dict[str, float]:
-    """Scheme → the rate that did best on validation from a start; empty where nothing was computed."""
-    if not validation:
-        return {}
-    best = rates_table(validation).query("chosen and start == @start")
-    return dict(zip(best["system"], best["lr"], strict=True))
-
-
 def stages(scores: Scores, validation: Scores) -> dict[tuple[str, str], Scores]:
     """Each telling and start, those of the paper first, every scheme at the rate that did best on validation:
     experiments in which nothing varies. None where either was not computed.

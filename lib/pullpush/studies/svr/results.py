@@ -203,17 +203,16 @@ def over(scores: Scores, baseline: str) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True).drop(columns=["baseline", "metric"])
 
 
-def scaled(scores: Scores) -> pd.DataFrame:
-    """What a scaled push has over InfoNCE: the columns of `over`, with part ("perpendicular" or "sideways") and factor;
-    InfoNCE itself has factor 1 and difference 0.
+def scaled(table: pd.DataFrame) -> pd.DataFrame:
+    """What a scaled push has over InfoNCE, of a table as of `over`: its columns, with part ("perpendicular" or
+    "sideways") and factor; InfoNCE itself has factor 1 and difference 0.
     """
-    table = over(scores, "infonce")
     table = table[table["system"].isin(SCALED)].copy()
     options = [SCALED[name][1] for name in table["system"]]
     table["factor"] = [float(option["perpendicular"]) for option in options]
     table["part"] = [option.get("part", "perpendicular") for option in options]
-    itself = {"factor": 1.0, "system": "infonce", "value": 0.0, "low": 0.0, "high": 0.0}
-    ones = table.drop_duplicates(["protocol", "part"]).assign(**itself)
+    ones = table.drop_duplicates(["protocol", "part"]).assign(factor=1.0, system="infonce")
+    ones[["value", "low", "high"]] *= 0  # an interval that is missing stays so
     return pd.concat([table, ones], ignore_index=True).sort_values(["protocol", "part", "factor"], ignore_index=True)
 
 
@@ -229,20 +228,6 @@ def told_apart(scores: Scores) -> pd.DataFrame:
             sides = [np.mean([scores.values(trial.system, name, at) for name in names], axis=0) for at in points]
             found.append(({"negatives": kind, "test": trial.where["test"], "metric": metric}, difference(*sides)))
     return differences(found)
-
-
-def searched_dose(search: Scores, protocol: str) -> pd.DataFrame:
-    """The rows of `scaled` for a protocol that was searched and not compared: each system at its best point over
-    InfoNCE at its own, on the validation clips of one seed; without an interval, and empty where it was not searched.
-    """
-    best = search.table[search.table["protocol"] == protocol].groupby("system", sort=False)["R@1"].max()
-    rows = []
-    for name, option in {"infonce": {"perpendicular": 1.0}, **{key: SCALED[key][1] for key in SCALED}}.items():
-        parts = [option.get("part", "perpendicular")] if name != "infonce" else ["perpendicular", "sideways"]
-        over_it = {"protocol": protocol, "system": name, "factor": option["perpendicular"]}
-        rows += [{**over_it, "part": part, "value": best[name] - best["infonce"]} for part in parts if name in best]
-    table = pd.DataFrame(rows, columns=["protocol", "system", "factor", "part", "value"])
-    return table.assign(low=np.nan, high=np.nan).sort_values(["part", "factor"], ignore_index=True)
 
 
 def again(first: Scores, second: Scores, baseline: str = "infonce") -> pd.DataFrame:

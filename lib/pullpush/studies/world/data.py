@@ -202,13 +202,6 @@ def side_by_side(table: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
     return wide.sort_values("test", key=lambda tests: tests.map(list(TESTS).index), kind="stable")
 
 
-def still_gained(scores: Scores) -> pd.DataFrame:
-    """How far from its end each system was stopped: system, steps, still gained (see `Scores.table`)."""
-    first = scores.table[scores.table["test"] == next(iter(TESTS))]
-    found = first.groupby("system", sort=False)[["steps", "unconverged"]].mean().reset_index()
-    return found.rename(columns={"unconverged": "still gained"})
-
-
 def contents(world: World) -> pd.DataFrame:
     """What is learnt from and what each test holds: scenes of, scenes, events, recordings; 0 of a test that the bank
     is too small for.
