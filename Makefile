@@ -6,6 +6,7 @@
 PYTHON ?= $(shell for v in python3 python3.13 python3.12 python3.11; do $$v -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null && echo $$v && break; done)
 PROFILE ?= quick
 JOBS ?= 2
+WHICH ?= not deep
 VENV := .venv
 BIN := $(VENV)/bin
 BOOK := $(VENV)/.book
@@ -25,10 +26,10 @@ book: $(BOOK)
 test: $(DEV)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/pyrefly check
-	$(PYTEST) -m "not deep"
+	$(PYTEST) -m "$(WHICH)"
 
+test-all: WHICH := deep or not deep
 test-all: test
-	$(PYTEST) -m deep
 
 smoke: $(BOOK)
 	$(BIN)/pullpush run --all --profile smoke --jobs $(JOBS)

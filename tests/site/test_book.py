@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import nbformat
@@ -160,24 +159,18 @@ def test_nothing_else_is_committed():
 # All of it, once, on synthetic sounds
 
 
-@contextmanager
-def published(root: Path, *pages: str) -> Iterator[Path]:
-    """The root of a copy of the book, of which some pages or all were run at profile smoke with an empty cache."""
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The root of a copy of the book, every chapter of which was run at profile smoke with an empty cache."""
+    root = tmp_path_factory.mktemp("smoke")
     shutil.copytree(ROOT / "book", root / "book", ignore=shutil.ignore_patterns("*.ipynb", ".*"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PULLPUSH_BOOK", str(root))
         patch.setenv("PULLPUSH_HOME", str(root / "home"))
         patch.setenv("PULLPUSH_PROGRESS", "0")
         patch.setenv("LOKY_MAX_CPU_COUNT", "1")  # a process takes longer to start than these runs to train
-        done = CliRunner().invoke(main, ["publish", *pages, "--profile", "smoke", "--jobs", "1"])
+        done = CliRunner().invoke(main, ["publish", "--profile", "smoke", "--jobs", "1"])
         assert done.exit_code == 0, done.output
-        yield root
-
-
-@pytest.fixture(scope="module")
-def smoke(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The root of a copy of the book, every chapter of which was run."""
-    with published(tmp_path_factory.mktemp("smoke")) as root:
         yield root
 
 
@@ -210,24 +203,18 @@ TRAINING = ("00-world", "01-forces", "02-svr", "03-consistency-lab")
 
 
 @pytest.mark.deep
-def test_running_the_notebooks_again_with_an_empty_cache_gives_the_same_tables(tmp_path_factory, tmp_path):
+def test_running_the_notebooks_again_with_an_empty_cache_gives_the_same_tables(smoke, tmp_path):
     """nbval runs every cell of the executed notebooks anew, as a reader who opens them would, and none may fail."""
-    with published(tmp_path_factory.mktemp("training"), *TRAINING) as root:
-        run_again(root, tmp_path)
-
-
-def run_again(root: Path, tmp_path: Path) -> None:
-    """Run the pages of a book anew, and compare their tables."""
     again = tmp_path / "again"
-    notebooks = [str(root / "executed" / "smoke" / f"{page}.ipynb") for page in TRAINING]
+    notebooks = [str(smoke / "executed" / "smoke" / f"{page}.ipynb") for page in TRAINING]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-q", "--nbval-lax"]
-    command += ["--nbval-cell-timeout=300", f"--rootdir={root}", *notebooks]
+    command += ["--nbval-cell-timeout=300", f"--rootdir={smoke}", *notebooks]
     environment = {**os.environ, **QUIET, "PULLPUSH_OUT": str(again), "PULLPUSH_HOME": str(tmp_path / "home")}
     environment |= {"IPYTHONDIR": str(tmp_path / "ipython"), "PYTEST_ADDOPTS": ""}
-    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=smoke, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     cells = [
         cell for path in notebooks for cell in code_cells(nbformat.read(path, as_version=4)) if cell.source.strip()
     ]
     assert f"{len(cells)} passed" in done.stdout
-    assert publish.tables(again, root / "executed" / "smoke", TRAINING) == []
+    assert publish.tables(again, smoke / "executed" / "smoke", TRAINING) == []
