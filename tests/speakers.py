@@ -31,9 +31,8 @@ def write(place: Path, files: Mapping[str, bytes | str]) -> None:
 def keywords(root: Path) -> Path:
     """Words in French and German; Serbian twice, in the same recordings; a table of Indonesian without any."""
     sounds = root / "keywords" / "ktuberling-data" / "usr" / "share" / "ktuberling" / "sounds"
-    for start, (variant, words) in enumerate(
-        {"fr": WORDS, "de": WORDS, "sr": WORDS[:4], "sr@latin": WORDS[:4]}.items()
-    ):
+    told = {"fr": WORDS, "de": WORDS, "sr": WORDS[:4], "sr@latin": WORDS[:4]}
+    for start, (variant, words) in enumerate(told.items()):
         files = {f"{variant}/{word}.wav": tone(10 * min(start, 2) + row) for row, word in enumerate(words)}
         write(sounds, {**files, f"{variant}.soundtheme": theme(variant, words)})
     write(sounds, {"id.soundtheme": theme("id", WORDS[:3])})
@@ -53,18 +52,11 @@ def letters(root: Path) -> Path:
     sounds = root / "letters" / "klettres-data" / "usr" / "share" / "klettres"
     for start, variant in enumerate(("en", "en_GB", "de")):
         lines = "".join(f'<sound name="{x.upper()}" file="{variant}/alpha/{x}.ogg"/>' for x in LETTERS)
-        syllables = (
-            f'<sound name="OX" file="{variant}/syllab/ox.ogg"/><sound name="NO" file="{variant}/syllab/no.ogg"/>'
-        )
-        write(
-            sounds / variant,
-            {
-                "sounds.xml": f"<klettres><language><alphabet>{lines}</alphabet>"
-                f"<syllables>{syllables}</syllables></language></klettres>",
-                "syllab/ox.ogg": tone(50 + start, kind="OGG"),
-                **{f"alpha/{x}.ogg": tone(20 * start + row, kind="OGG") for row, x in enumerate(LETTERS)},
-            },
-        )
+        syllables = "".join(f'<sound name="{x.upper()}" file="{variant}/syllab/{x}.ogg"/>' for x in ("ox", "no"))
+        parts = f"<alphabet>{lines}</alphabet><syllables>{syllables}</syllables>"
+        files = {f"alpha/{x}.ogg": tone(20 * start + row, kind="OGG") for row, x in enumerate(LETTERS)}
+        files["syllab/ox.ogg"] = tone(50 + start, kind="OGG")
+        write(sounds / variant, {"sounds.xml": f"<klettres><language>{parts}</language></klettres>", **files})
     return root / "letters"
 
 
@@ -88,9 +80,8 @@ vm-intro: Please leave a message. (simple tone sound plays)
 def prompts(root: Path) -> Path:
     """Prompts in five languages; one text has no recording, and one recording no text."""
     recorded = ("activated", "agent-user", "beep", "silence/1", "digits/7", "letters/dash", "letters/a", "phonetic/c_p")
-    for start, (variant, seven) in enumerate(
-        {"en": "seven", "es": "siete", "fr": "sept", "it": "sette", "ru": "семь"}.items()
-    ):
+    sevens = {"en": "seven", "es": "siete", "fr": "sept", "it": "sette", "ru": "семь"}
+    for start, (variant, seven) in enumerate(sevens.items()):
         name = f"asterisk-core-sounds-{variant}"
         text = "\ufeff" + TRANSCRIPTS.format(activated=f"Activated {variant}.", seven=seven)
         compressed = gzip.compress(text.encode())

@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-import soundfonts
 import torch
 from published import fetched
 
@@ -15,20 +14,21 @@ from pullpush.data.music.phrases import RATE, Note, Phrase, kinds, notes, play
 from pullpush.data.music.soundfont import DRUMS, SoundFont
 from pullpush.data.music.world import MusicConfig, likeness, never_named
 from pullpush.errors import DataNotFoundError, UnknownNameError
+from pullpush.golden.recordings import write_soundfont
 
 INSTRUMENTS = {item.name: item for item in instruments.load_instruments()}
 
 
 @pytest.fixture(scope="module")
 def font(tmp_path_factory):
-    return SoundFont(soundfonts.write(tmp_path_factory.mktemp("fonts") / "sine.sf2"))
+    return SoundFont(write_soundfont(tmp_path_factory.mktemp("fonts") / "sine.sf2"))
 
 
 @pytest.fixture(scope="module")
 def world(module_home, tmp_path_factory):
     folder = tmp_path_factory.mktemp("fonts")
-    heard = soundfonts.write(folder / "heard.sf2")
-    new = soundfonts.write(folder / "new.sf2", partials=(1.0, 0.5, 0.3))
+    heard = write_soundfont(folder / "heard.sf2")
+    new = write_soundfont(folder / "new.sf2", partials=(1.0, 0.5, 0.3))
     sizes = {"n_train": 100, "n_valid": 40, "n_test": 60, "n_single_per_instrument": 1}
     return MusicConfig((str(heard),), (str(new),), real=(), seconds=0.8, **sizes).load()
 
@@ -65,7 +65,7 @@ def test_velocity_is_level_and_notes_add_up(font):
 
 
 def test_a_program_that_the_font_lacks_and_a_file_that_is_none_are_named(tmp_path):
-    few = SoundFont(soundfonts.write(tmp_path / "few.sf2", programs=3))
+    few = SoundFont(write_soundfont(tmp_path / "few.sf2", programs=3))
     with pytest.raises(DataNotFoundError, match=r"no preset 40 in bank 0, only \[0, 1, 2\]"):
         play(few, [Note(0.0, 0.1, 60)], 0.2, program=40)
     assert play(few, [Note(0.0, 0.1, 60)], 0.2, drums=True).any()

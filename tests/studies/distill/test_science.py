@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from embeddings import sphere
+from embeddings import pairs
 from scipy.stats import spearmanr
 
 from pullpush.data.scenes.world import WorldConfig, load_world
@@ -211,11 +211,6 @@ def test_every_ears_stand_for_a_model_of_the_paper():
 N = 8
 
 
-@pytest.fixture
-def pairs():
-    return sphere(2, N, 5).unbind()
-
-
 def test_fitting_clips_are_those_with_the_same_events(home):
     clips = load_world(WorldConfig("synthetic", n_train=24, n_valid=2, n_test=8, n_single_per_event=1)).train
     scenes = clips.columns["scene"]
@@ -232,8 +227,8 @@ def test_rank_correlations_are_scipy_s():
     assert science.against_truth(torch.ones(4, 9), torch.from_numpy(relevance)).tolist() == [0] * 4
 
 
-def test_smoothed_labels_have_the_entropy_of_soft_ones(pairs):
-    audio, text = pairs
+def test_smoothed_labels_have_the_entropy_of_soft_ones():
+    audio, text = pairs(N, 5)
     soft = (text @ audio.T / 0.3).softmax(dim=1)
     label = science.smoothed(soft)
     entropies = [torch.special.entr(each).sum(dim=1) for each in (label, soft)]
@@ -243,8 +238,8 @@ def test_smoothed_labels_have_the_entropy_of_soft_ones(pairs):
     assert off.max() == pytest.approx(off.min())
 
 
-def test_weights_on_a_text_are_the_gradient_s(pairs):
-    audio, text = pairs
+def test_weights_on_a_text_are_the_gradient_s():
+    audio, text = pairs(N, 5)
     relevance = torch.eye(N)
     table = science.push_by_truth(text @ audio.T, text @ audio.T, relevance, 0.5, size=N).set_index("label")
     q = (text @ audio.T / 0.5).softmax(dim=1)
@@ -255,8 +250,8 @@ def test_weights_on_a_text_are_the_gradient_s(pairs):
     assert table.loc["binary", "pairs"] == N * (N - 1)
 
 
-def test_a_binary_label_only_pushes_and_the_truth_pulls_what_fits(pairs):
-    audio, text = pairs
+def test_a_binary_label_only_pushes_and_the_truth_pulls_what_fits():
+    audio, text = pairs(N, 5)
     relevance = torch.eye(N)
     relevance[0, 1] = relevance[1, 0] = 1.0
     table = science.push_by_truth(text @ audio.T, relevance, relevance, 0.1, size=N).set_index(["label", "level"])

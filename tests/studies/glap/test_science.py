@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from embeddings import sphere
+from embeddings import pairs
 
 from pullpush import forces, losses
 from pullpush.data.scenes.world import WorldConfig, load_world
@@ -19,11 +19,6 @@ from pullpush.studies.glap.data import DOMAINS, Grounds
 from pullpush.training.recipes import recipe
 
 N = 12
-
-
-@pytest.fixture
-def pairs():
-    return sphere(2, N, 5).unbind()
 
 
 @pytest.fixture(scope="module")
@@ -43,16 +38,16 @@ def run_of(name: str, *, step: float = 3.0, **options):
 # Weights
 
 
-def test_the_weights_of_a_sigmoid_are_its_probabilities(pairs):
-    audio, text = pairs
+def test_the_weights_of_a_sigmoid_are_its_probabilities():
+    audio, text = pairs(N, 5)
     similarity, tau, bias = text @ audio.T, 0.2, -1.5
     found = science.pair_weights(partial(losses.siglip, tau=tau, bias=bias, form="siglip"), similarity, tau)
     expected = (similarity / tau + bias).sigmoid() - torch.eye(N)
     torch.testing.assert_close(found, expected)
 
 
-def test_the_weights_of_a_softmax_are_those_of_its_forces(pairs):
-    audio, text = pairs
+def test_the_weights_of_a_softmax_are_those_of_its_forces():
+    audio, text = pairs(N, 5)
     found = science.pair_weights(partial(losses.info_nce, tau=0.2, direction="t2a"), text @ audio.T, 0.2)
     parts = forces.decompose(text, audio, 0.2)
     torch.testing.assert_close(found @ audio / 0.2, parts.gradient)
@@ -69,8 +64,8 @@ def test_the_bias_that_balances_does(count):
     assert float(pull[0]) == pytest.approx(1 - 1 / count)
 
 
-def test_only_the_push_of_a_sigmoid_grows_with_the_batch(pairs):
-    audio, text = pairs
+def test_only_the_push_of_a_sigmoid_grows_with_the_batch():
+    audio, text = pairs(N, 5)
     sigmoid = science.Space(audio, text, partial(losses.siglip, tau=0.2, bias=-2.0, form="siglip"), 0.2)
     softmax = science.Space(audio, text, partial(losses.info_nce, tau=0.2, direction="t2a"), 0.2)
     table = science.over_batch_sizes({"sigmoid": sigmoid, "softmax": softmax}, [2, N, 99], draws=300)
@@ -98,11 +93,12 @@ def test_what_was_learnt_is_read_where_the_model_was_taken():
     assert science.learnt(run_of("infonce")) == {"tau": 0.08}
 
 
-def test_the_loss_of_a_run_is_its_own(pairs):
+def test_the_loss_of_a_run_is_its_own():
+    both = pairs(N, 5)
     for name, form in (("siglip", "siglip"), ("siglip", "glap")):
         loss = science.loss_of(run_of(name, form=form))
-        torch.testing.assert_close(loss(*pairs), losses.siglip(*pairs, 0.08, -3.0, form))
-    torch.testing.assert_close(science.loss_of(run_of("infonce"))(*pairs), losses.info_nce(*pairs, 0.08, "t2a"))
+        torch.testing.assert_close(loss(*both), losses.siglip(*both, 0.08, -3.0, form))
+    torch.testing.assert_close(science.loss_of(run_of("infonce"))(*both), losses.info_nce(*both, 0.08, "t2a"))
 
 
 # Starts and biases
