@@ -17,7 +17,7 @@ from pullpush.show.palette import VERDICTS
 # Inches from a figure's left edge to the source, the claim and the axis, and what is left beside that for numbers.
 SOURCE, CLAIM, PLOT, EDGE = 0.05, 0.95, 4.55, 0.55
 LEGEND, LINE, GAP, AXIS = 0.4, 0.132, 0.07, 0.47  # inches from the top: of a line of text, and below each panel
-CLAIM_LENGTH = 63  # characters of a line
+CLAIM_LENGTH = 60  # characters of a line
 ALIKE = 6  # how many times farther from zero the numbers of a panel may reach than those of one of its sources
 SHORT = {"text-to-audio": "T2A", "audio-to-text": "A2T", "T2A recall at one": "T2A R@1", "A2T recall at one": "A2T R@1"}
 SMALL = 8  # points, of letters
@@ -55,8 +55,8 @@ def claim_forest(table: pd.DataFrame) -> Figure:
 
 def _panels(rows: pd.DataFrame) -> list[pd.DataFrame]:
     """The claims of each panel: of one unit, in points first; in other units of sources whose numbers are alike."""
-    several = rows["paper"].nunique() > 1
-    rows = rows.assign(place=rows["source"].str.partition(", ")[0] + ("\n" + rows["paper"] if several else ""))
+    papers = "\n" + rows["paper"].str.replace("_", "\n") if rows["paper"].nunique() > 1 else ""
+    rows = rows.assign(place=rows["source"].str.partition(", ")[0] + papers)
     panels: list[list[pd.DataFrame]] = []
     for unit in sorted(rows["unit"].unique(), key=lambda unit: unit != "points"):  # the others keep their order
         reaches: list[float] = []  # of the sources of the last panel, without those that are zero throughout
