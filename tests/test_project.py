@@ -427,7 +427,7 @@ BUDGET = {  # at most → aimed at
     "lines of a file": (400, 400),
     "files of a folder of lib": (27, 12),
     "lines of a chapter's studies": (1_409, 900),
-    "lines of tests": (33_517, 26_000),
+    "lines of tests": (33_520, 26_000),
 }
 STUDIES = LIB / "studies"
 

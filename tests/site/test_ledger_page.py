@@ -118,9 +118,12 @@ def test_a_copy_of_the_page_is_completed_and_offers_the_table(book):
 def test_what_would_narrow_an_open_claim_follows_from_the_components_of_its_error(wanted):
     rng = np.random.default_rng(0)
     found = difference(sum(rng.normal(0, *of) for of in ((0.02, (6, 1)), (0.03, (1, 80)), (0.1, (6, 80)))))
-    parts, row = found.variance, {"verdict": "cannot tell", "half_width": 2.0, "seeds": 6, "clips": 80, "margin": 9.0}
-    row |= {"seed_share": parts.shares["seed"], "clip_share": parts.shares["clip"], "paper_value": 4 * wanted}
-    (told,) = ledger_page.outlook(pd.DataFrame([row, row | {"paper_value": 8.0}, row | {"verdict": "holds"}])).iloc
+    parts, row = found.variance, {"verdict": "cannot tell", "half_width": 2.0, "seeds": 6, "clips": 80}
+    row |= {"seed_share": parts.shares["seed"], "clip_share": parts.shares["clip"], "margin": 2 * wanted}
+    row |= {"direction": "lower", "paper_value": -4 * wanted}
+    (told,) = ledger_page.outlook(pd.DataFrame([row, row | {"paper_value": -8.0}, row | {"verdict": "holds"}])).iloc
+    by_margin = pd.DataFrame([row | {"paper_value": 9.0}, row | {"direction": "equal", "paper_value": -0.1}])
+    assert ledger_page.outlook(by_margin)["wanted"].tolist() == [2 * wanted] * 2, "no number is for the claim"
 
     def error(seeds: float, clips: float) -> float:  # over what is wanted
         now, then = (parts.seed / s + parts.clip / c + parts.interaction / s / c for s, c in ((6, 80), (seeds, clips)))

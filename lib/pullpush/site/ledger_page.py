@@ -100,7 +100,7 @@ def line(row: Mapping[str, Any]) -> str:
     """A claim in two lines of text: its sentence, and what was found.
 
     >>> row = dict(claim="It gains.", id="a-b", source="Table 1", chapter="02", verdict="holds", reason="", unit="%")
-    >>> print(line(row | dict(paper_value=2.0, value=1.0, low=0.5, high=1.5, half_width=0.5)))
+    >>> print(line(row | dict(direction="higher", paper_value=2.0, value=1.0, low=0.5, high=1.5, half_width=0.5)))
     It gains. (Table 1; a-b)
         holds: +1.0 ± 0.5 % (paper +2.0), 02
     """
@@ -193,13 +193,14 @@ def _said(verdict: str) -> str:
 
 
 def outlook(table: pd.DataFrame) -> pd.DataFrame:
-    """The claims that cannot be told whose half width is more than is wanted, half of the paper's number or, where it
-    gives none, the margin: their rows, with `wanted`, and with `for_seeds` and `for_clips`, how many of either would
-    narrow it to that, as many as there are of the other; NaN where no number would.
+    """The claims that cannot be told whose half width is more than is wanted, half of the paper's number or, where none
+    is for the claim, the margin: their rows, with `wanted`, and with `for_seeds` and `for_clips`, how many of either
+    would narrow it to that, as many as there are of the other; NaN where no number would.
 
     Of the error's variance (`inference.Variance`) more seeds leave the clips' share, more clips that of seeds.
     """
-    table = table.assign(wanted=(table["paper_value"].abs() / 2).fillna(table["margin"]))
+    number = table["paper_value"] / 2 * table["direction"].map({"lower": -1, "equal": 0}).fillna(1)
+    table = table.assign(wanted=number.where(number > 0).fillna(table["margin"])).dropna(subset="seed_share")
     table = table[(table["verdict"] == CANNOT_TELL) & (table["half_width"] > table["wanted"])]
     kept = (table["wanted"] / table["half_width"]) ** 2
     for several, rest in (("seeds", table["clip_share"]), ("clips", table["seed_share"])):

@@ -28,9 +28,8 @@ __all__ = ["RECIPES", "TERMS", "Recipe", "Term", "colour", "from_json", "recipe"
 OPTIMISERS = ("adam", "adamw", "adam8bit")
 SCHEDULES = ("cosine", "constant")
 CHECKPOINTS = ("best", "last")
-# Fields that are 1 or more, 0 or more, and 0 to 1.
-COUNTS, FRACTIONS = ("dim", "epochs", "batch_size"), ("warmup", "floor")
-AMOUNTS = ("weight_decay", "clip", "scalar_lr", "network_lr", "audio_chunk", "warmup_steps")
+COUNTS, FRACTIONS = ("dim", "epochs", "batch_size"), ("warmup", "floor")  # fields that are 1 or more; that are 0 to 1
+AMOUNTS = ("weight_decay", "clip", "scalar_lr", "network_lr", "audio_chunk", "warmup_steps")  # 0 or more
 
 
 @dataclass(frozen=True)
