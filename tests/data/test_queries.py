@@ -64,6 +64,9 @@ def test_a_comma_without_quotes_cuts_no_query(clips, tmp_path):
     ("head", "rows", "message"),
     [
         (["query", "audio_filenames"], [("a", "__import__('os').listdir()")], "must be lists such as"),
+        (["query", "audio_filenames"], [("a", "'b.wav'")], "must be lists such as"),
+        (["query", "audio_filenames"], [("a", "3")], "must be lists such as"),
+        (["query", "file_name"], [("a", "b.wav"), (" ", "b.wav")], "has no query in rows 3: write one"),
         (["query", "files"], [("a", "b")], "needs a column audio_filenames or file_name, has query, files"),
         (["text", "file_name"], [("a", "b")], "lacks query"),
         (["query", "file_name"], [("a", "b.wav")], "is it the table of this dataset"),

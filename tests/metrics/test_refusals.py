@@ -22,6 +22,8 @@ SCORES = [[1.0, 2.0, 4.0], [2.0, 3.0, 3.0]]
         (lambda: metrics.zero_shot_predictions(NAN, EYE), "audio has 16 values that are NaN or infinite"),
         (lambda: metrics.zero_shot_predictions(EYE, NAN), "prompts has 16 values that are NaN or infinite"),
         (lambda: metrics.zero_shot_predictions(EYE.numpy(), EYE), "audio must be a floating-point tensor, got a NumPy"),
+        (lambda: metrics.zero_shot_predictions(EYE, torch.empty(3, 0, 4)), r"must share d, got .* and \(3, 0, 4\)"),
+        (lambda: metrics.zero_shot_predictions(EYE, torch.empty(0, 4)), r"must share d, got \(4, 4\) and \(0, 4\)"),
         (lambda: metrics.alignment(EYE, EYE[:1]), r"audio \(4, 4\) and text \(1, 4\) must have one shape"),
         (lambda: metrics.alignment(EYE, EYE[0]), "must have one shape"),
         (lambda: metrics.alignment(EYE[:0], EYE[:0]), "with N ≥ 1"),

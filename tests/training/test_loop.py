@@ -347,6 +347,11 @@ def test_balanced_run_goes_on_to_the_same_numbers(tmp_path):
     assert_goes_on(tmp_path, 45, {"weights": weights}, balance=weights)  # in the second epoch
 
 
+def test_texts_that_are_drawn_otherwise_than_the_recipe_says_are_told_of():
+    with pytest.warns(UserWarning, match="captions of the recipe and of its training pairs differ"):
+        fit(dataset=PairDataset(TinyClips(14), captions="random"), epochs=1)
+
+
 def test_balance_of_recipe_and_pairs_must_agree():
     with pytest.raises(TrainingError, match=r"balances \{'a': 1\}, its training pairs \{\}: .* weights=recipe.balance"):
         fit(balance={"a": 1})

@@ -35,9 +35,9 @@ def zero_shot_predictions(audio: Tensor, prompts: Tensor) -> Tensor:
         TypeError: what is no floating-point tensor.
     """
     check_embeddings(audio=audio, prompts=prompts)
-    if prompts.ndim == 3:
+    if prompts.ndim == 3 and prompts.shape[1]:
         prompts = prompts.mean(dim=1)
-    if audio.ndim != 2 or prompts.ndim != 2 or audio.shape[1] != prompts.shape[1]:
+    if audio.ndim != 2 or prompts.ndim != 2 or audio.shape[1] != prompts.shape[1] or not len(prompts):
         raise ValueError(
             f"audio (N, d) and prompts (C, d) must share d, got {tuple(audio.shape)} and {tuple(prompts.shape)}"
         )

@@ -160,7 +160,9 @@ def fill_front_page(page: Path, claims: pd.DataFrame, notebooks: Sequence[Path],
         "claim": lambda id: claim_text(claims, id),
         "found": lambda chapter: opening(chapter, read),
         "figure": lambda words: _figure_text(executed, words),
-        "interactive": lambda chapter: _raw(_interactive("".join(shown_html(looked_up("chapter", chapter, executed))))),
+        "interactive": lambda chapter: _raw(
+            "".join(FRAME.findall("".join(shown_html(looked_up("chapter", chapter, executed))))[:1])
+        ),
         "cards": lambda file: _raw(_cards(root or find_root(), read, executed)),
     }
     text = MARK.sub(lambda mark: write[mark[1]](mark[2]), page.read_text(encoding="utf-8"))
@@ -171,10 +173,6 @@ def claim_text(claims: pd.DataFrame, id: str) -> str:
     """A claim, where it stands in its paper, and what was found of it, as Markdown."""
     row = looked_up("claim", id, {row["id"]: row for row in claims.to_dict("records")})
     return f"*{row['claim']}* ({row['source']}) — {sentence(row)}"
-
-
-def _interactive(shown: str) -> str:
-    return found[0] if (found := FRAME.search(shown)) else ""
 
 
 def _figure_text(executed: Mapping[str, Path], words: str) -> str:

@@ -126,7 +126,7 @@ def trunk(name: str) -> None:
 @click.command()
 @click.argument("model")
 @click.argument("dataset", required=False)
-@click.option("--split", default="test", show_default=True, help="Of the dataset: train, valid or test.")
+@click.option("--split", type=click.Choice(("train", "valid", "test")), default="test", show_default=True)
 @click.option("--language", multiple=True, default=("eng",), show_default=True, help="Of captions; repeatable.")
 @click.option(
     "--seconds",
@@ -223,7 +223,7 @@ def _show_scores(table: Any, out: Path | None, **named: str) -> None:
 @click.argument("query")
 @click.argument("dataset", required=False)
 @click.option("--top", default=5, show_default=True, type=click.IntRange(min=1), help="How many clips to show.")
-@click.option("--split", default="test", show_default=True, help="Of the data: train, valid or test.")
+@click.option("--split", type=click.Choice(("train", "valid", "test")), default="test", show_default=True)
 @click.option("--language", default="eng", show_default=True, help="Of the query and of the captions shown.")
 def search(run: Path, query: str, dataset: str | None, top: int, split: str, language: str) -> None:
     """Search the clips of a RUN of yours, or of a DATASET, for a QUERY such as "a dog barks"."""

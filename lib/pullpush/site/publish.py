@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -168,7 +168,10 @@ def timed(folder: Path, pages: Sequence[str]) -> list[str]:
 
 def claims(fresh: Path, published: Path, page: str) -> list[Moved]:
     """The claims of a page whose verdict or number is another than before, and those that are new or gone."""
-    ours, theirs = (_judged(folder / f"{page}.{CLAIMS}.csv") for folder in (fresh, published))
+    ours, theirs = (
+        {row["id"]: row for path in folder.glob(f"{page}.{CLAIMS}.csv") for row in pd.read_csv(path).to_dict("records")}
+        for folder in (fresh, published)
+    )
     found = []
     for id in {**theirs, **ours}:
         if id not in theirs or id not in ours:
@@ -202,10 +205,6 @@ def difference(ours: Path, theirs: Path) -> str:
     before, after = (side.iat[row, column] or "nan" for side in (old, new))
     first = f"row {row + 1}, {new.columns[column]}: {before} → {after}"
     return f"{len(wrong)} of {new.size} cells moved, first in {first}"
-
-
-def _judged(path: Path) -> dict[str, dict[str, Any]]:
-    return {row["id"]: row for row in pd.read_csv(path).to_dict("records")} if path.is_file() else {}
 
 
 def _tables(folder: Path, pages: Sequence[str]) -> list[Path]:

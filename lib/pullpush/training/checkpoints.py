@@ -146,7 +146,7 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         )
     try:
         with safe_open(path, framework="pt") as file:
-            tensors, about = {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
+            tensors, about = {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
             if about.get("sum") not in (None, _sum(tensors, about["state"])):  # earlier versions wrote none
                 raise ValueError("it is not what was written")
             return dict(tensors), json.loads(about["state"])

@@ -11,6 +11,7 @@ updates back, and is then reported with its step and clips.
 import itertools
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -127,6 +128,9 @@ def train(
             f"the recipe balances {dict(recipe.balance)}, its training pairs {dict(train_dataset.weights)}: make them "
             "with weights=recipe.balance"
         )
+    for name in ("languages", "sampling", "captions"):
+        if getattr(getattr(train_dataset, "pairing", recipe), name) != getattr(recipe, name):
+            warnings.warn(f"{name} of the recipe and of its training pairs differ: texts are the pairs'", stacklevel=2)
     accelerator = distributed.accelerator()
     bring_columns(train_dataset, recipe)
     train_dataset.sample_rate = model.sample_rate

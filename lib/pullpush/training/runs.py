@@ -63,7 +63,8 @@ class Plan:
         """Name of the run's folder: a hash of what it learns from, by bytes, of its recipe, of the weights that it may
         start from, and of what the components do that it goes through.
         """
-        recipe, watch = self.recipe, self.diagnostics
+        recipe, watch, base = self.recipe, self.diagnostics, self.base
+        in_cache = base and base.parent == home() / KIND  # where its folder names a run; elsewhere its weights do
         return self.known or content_key(
             {
                 "components": versions(*of_recipe(recipe)),
@@ -71,7 +72,7 @@ class Plan:
                 "recipe": recipe,
                 "seed": self.seed,
                 "weights": local_weights(recipe.encoder_options),
-                "base": _named(self.base) if self.base else None,
+                "base": base and (base.name if in_cache else digest(best_file(base))),
                 "diagnostics": [watch, version_of_diagnostics(watch)] if watch else None,
             }
         )
@@ -167,11 +168,6 @@ def _train_order(
     plan.train(progress=False)
     for use in then:
         use(plan)
-
-
-def _named(base: Path) -> str:
-    """Which run that is: in the cache its folder says it, elsewhere what its weights are."""
-    return base.name if base.parent == home() / KIND else digest(best_file(base))
 
 
 @lru_cache(maxsize=1)

@@ -155,6 +155,8 @@ def read_queries(path: str | Path, clips: Clips, *, cleaning: str = "none") -> Q
     table = official_table(path, ["query"])
     if not {"audio_filenames", "file_name"} & set(table.columns):
         raise PullPushError(f"{path} needs a column audio_filenames or file_name, has {', '.join(table.columns)}")
+    if blank := [str(row + 2) for row, query in enumerate(table["query"]) if not query.strip()]:
+        raise PullPushError(f"{path} has no query in rows {few(blank)}: write one, or take the rows out")
     listed = "audio_filenames" in table.columns
     wanted: dict[str, list[str]] = {}
     for query, value in zip(table["query"], table["audio_filenames" if listed else "file_name"], strict=True):
@@ -178,10 +180,10 @@ def read_queries(path: str | Path, clips: Clips, *, cleaning: str = "none") -> Q
 def _names(value: str, path: Path) -> list[str]:
     """`"['a.wav', 'b.wav']"` as a list; nothing of it is run."""
     try:
-        names = ast.literal_eval(value)
-    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
+        names = ast.literal_eval(value if value.lstrip().startswith(("[", "(")) else "None")
+        return [str(name) for name in names]
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
         raise PullPushError(f"{path}: audio_filenames must be lists such as ['a.wav'], got {value[:80]!r}") from error
-    return [str(name) for name in names]
 
 
 @dataclass(frozen=True)
