@@ -18,7 +18,6 @@ from pullpush.errors import unknown
 from pullpush.lab.claims import Claim, load_all, row_of
 from pullpush.lab.evidence import cells, estimate, html_table, paper_number
 from pullpush.lab.ledger import COLUMNS as JUDGED, LEFT, NUMBERS, SHORT, WORDS, falls_short, sentence, unit_of
-from pullpush.lab.paper import form
 from pullpush.lab.root import DEFAULT
 from pullpush.lab.session import write_table
 from pullpush.metrics.inference import CANNOT_TELL
@@ -211,10 +210,10 @@ def outlook(table: pd.DataFrame) -> pd.DataFrame:
 
 def _open(row: Mapping[str, Any]) -> str:
     claim = f"{escape(row['claim'])}<br><code>{escape(row['id'])}</code>"
-    widths = [f"{row[name]:{form(-row['wanted'], row['wanted'])}}" for name in ("half_width", "wanted")]
     numbers = (row[name] for name in ("seeds", "for_seeds", "clips", "for_clips"))
     counts = ["–" if np.isnan(number) else f"{number:,.0f}" for number in numbers]
-    return f"<tr>{cells([claim, widths[0], widths[1] + escape(unit_of(row)), *counts])}</tr>"
+    widths = (f"{row['half_width']:.2g}", f"{row['wanted']:.2g}{escape(unit_of(row))}")
+    return f"<tr>{cells([claim, *widths, *counts])}</tr>"
 
 
 # ---------------------------------------------------------------- what was trained again
