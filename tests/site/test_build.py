@@ -32,7 +32,7 @@ def executed(tmp_path: Path) -> Path:
 def judged() -> pd.DataFrame:
     row = {"id": "supclap-a", "claim": "SVR raises recall.", "source": "Table 1", "verdict": "holds", "unit": "points"}
     row |= {"value": 3.2, "low": 2.1, "high": 4.3, "half_width": 1.1, "paper_value": 2.7, "reason": ""}
-    return pd.DataFrame([row])
+    return pd.DataFrame([row | {"direction": "higher"}])
 
 
 def completed(tmp_path: Path, text: str, judged: pd.DataFrame, executed: Path) -> str:

@@ -226,7 +226,7 @@ def colour(name: str) -> str:
     return COLOURS.get(name) or (TERMS[name].colour if name in TERMS else "")
 
 
-def recipe(name: str, /, **overrides: Any) -> Recipe:
+def recipe(name: str, **overrides: Any) -> Recipe:
     """A registered recipe, or a sum of several ("a+b"), changed by `overrides`.
 
     A sum has the terms of all its parts, in their order, and every other field that a part sets.
