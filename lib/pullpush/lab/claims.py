@@ -149,9 +149,8 @@ class Claim:
 def row_of(claim: Claim) -> dict[str, Any]:
     """A claim in a table: what it says; paper_value (the paper's number) and margin are NaN where it has none."""
     row: dict[str, Any] = {name: getattr(claim, name) for name in ("id", "paper", "claim", "unit", "direction")}
-    numbers = {"paper_value": paper_value(claim), "margin": claim.least}
-    known = {name: np.nan if number is None else number for name, number in numbers.items()}
-    return row | {"source": ", ".join(claim.source)} | known
+    paper, margin = (np.nan if number is None else number for number in (paper_value(claim), claim.least))
+    return row | {"source": ", ".join(claim.source), "paper_value": paper, "margin": margin}
 
 
 # ---------------------------------------------------------------- the paper's number

@@ -31,8 +31,9 @@ WORDS = {
     CANNOT_FAIL: "cannot fail, and is a test of the code",
     LEFT: "is not measured here",
 }
-SHOWN = ("id", "paper", "claim", "source", "unit", "direction", "margin", "paper_value", "value", "low", "high")
-NUMBERS = ("half_width", "p", "p_holm", "seeds", "clips", "seed_share", "clip_share")
+SIDES = {"higher": 1, "exists": 1, "lower": -1, "equal": 0}  # of zero, on which a number is for a claim
+SHOWN = ("id", "paper", "claim", "source", "unit", "direction", "margin", "paper_value")
+NUMBERS = ("value", "low", "high", "half_width", "p", "p_holm", "seeds", "clips", "seed_share", "clip_share")
 COLUMNS = [*SHOWN, *NUMBERS, "verdict", "reason", "chapter"]
 
 
@@ -203,9 +204,9 @@ def published_claims() -> pd.DataFrame:
 
 def falls_short(row: Mapping[str, Any]) -> bool:
     """Whether a claim cannot be told, yet its interval, not adjusted, ends before a paper's number that is for it."""
-    sign = {"lower": -1, "equal": 0}.get(row["direction"], 1)
-    reached = max(0, sign * row["low"], sign * row["high"])
-    return row["verdict"] == inference.CANNOT_TELL and reached < sign * row["paper_value"]
+    side = SIDES[row["direction"]]
+    reached = max(0, side * row["low"], side * row["high"])
+    return row["verdict"] == inference.CANNOT_TELL and reached < side * row["paper_value"]
 
 
 def unit_of(row: Mapping[str, Any]) -> str:

@@ -68,7 +68,7 @@ def curves(
     fig, axes = make_panels(columns, rows_of, height=3.0 if rows_of == 1 else 2.5, sharey=not own_y)
     for number, (ax, part) in enumerate(zip(axes, parts, strict=False)):
         in_panel = table[table[panels] == part] if panels else table
-        for keys, rows in in_panel.groupby([name for name in (colours, lines) if name], sort=False):
+        for keys, rows in in_panel.groupby(parted, sort=False):
             if keys[0] not in styles:
                 continue
             style, stroke = styles[keys[0]], strokes[keys[1] if lines else ""]
@@ -86,9 +86,8 @@ def curves(
         ax.remove()
     keys = [Line2D([], [], color=style["colour"], label=style["label"]) for style in styles.values()]
     keys += [Line2D([], [], color=BLACK, linestyle=stroke, label=line) for line, stroke in strokes.items() if line]
-    handles: list[Any] | None = keys if lines else None
     note = f"A line a seed ({table['seed'].nunique()})" if apart else spread_note(table, within=parted)
-    return finish(fig, note, handles=handles if len(styles) > 1 or lines else [])
+    return finish(fig, note, handles=keys if lines else None if len(styles) > 1 else [])
 
 
 def _axis_of_x(ax: Axes, values: pd.Series, log: bool, *, ticks: int) -> None:

@@ -30,7 +30,7 @@ from pullpush.lab.ledger import sentence
 from pullpush.lab.root import find_root, workplace
 from pullpush.show.captions import anchor
 from pullpush.site import card_pages, chapters, ledger_page
-from pullpush.site.chapters import shown_html
+from pullpush.site.chapters import raw, shown_html
 
 MARK = re.compile(r"<!-- (claim|found|figure|interactive|cards): ([^\n]*?) -->")
 FIGURE = re.compile(r'<figure id="(fig-[^"]+)".*?</figure>', re.DOTALL)
@@ -156,23 +156,23 @@ def fill_front_page(page: Path, claims: pd.DataFrame, notebooks: Sequence[Path],
     def read(file: str) -> pd.DataFrame:
         return claims if file == ledger_page.FILE else pd.read_csv(executed[file.split(".")[0]].with_name(file))
 
+    def claim(id: str) -> str:
+        row = looked_up("claim", id, {row["id"]: row for row in claims.to_dict("records")})
+        return f"*{row['claim']}* ({row['source']}) — {sentence(row)}"
+
+    def interactive(chapter: str) -> str:
+        frames = (FRAME.search(html) for html in shown_html(looked_up("chapter", chapter, executed)))
+        return raw(next((frame[0] for frame in frames if frame), ""))
+
     write: Mapping[str, Callable[[str], str]] = {
-        "claim": lambda id: claim_text(claims, id),
+        "claim": claim,
         "found": lambda chapter: opening(chapter, read),
         "figure": lambda words: _figure_text(executed, words),
-        "interactive": lambda chapter: _raw(
-            "".join(FRAME.findall("".join(shown_html(looked_up("chapter", chapter, executed))))[:1])
-        ),
-        "cards": lambda file: _raw(_cards(root or find_root(), read, executed)),
+        "interactive": interactive,
+        "cards": lambda file: raw(_cards(root or find_root(), read, executed)),
     }
     text = MARK.sub(lambda mark: write[mark[1]](mark[2]), page.read_text(encoding="utf-8"))
     page.write_text(text, encoding="utf-8")
-
-
-def claim_text(claims: pd.DataFrame, id: str) -> str:
-    """A claim, where it stands in its paper, and what was found of it, as Markdown."""
-    row = looked_up("claim", id, {row["id"]: row for row in claims.to_dict("records")})
-    return f"*{row['claim']}* ({row['source']}) — {sentence(row)}"
 
 
 def _figure_text(executed: Mapping[str, Path], words: str) -> str:
@@ -188,7 +188,7 @@ def _figure_text(executed: Mapping[str, Path], words: str) -> str:
     if found is None:  # an experiment that was not kept for this profile has no figure
         return ""
     figure = found.replace(f'id="{anchor(number)}" ', "")  # the anchor is the chapter's
-    return _raw(f'<a href="{chapter}.html#{anchor(number)}" style="color:inherit;text-decoration:none">{figure}</a>')
+    return raw(f'<a href="{chapter}.html#{anchor(number)}" style="color:inherit;text-decoration:none">{figure}</a>')
 
 
 def _cards(root: Path, read: Read, executed: Mapping[str, Path]) -> str:
@@ -201,10 +201,6 @@ def _cards(root: Path, read: Read, executed: Mapping[str, Path]) -> str:
         for one, picture in pictures.items()
     ]
     return f'<div class="findings">{"".join(blocks)}</div>'
-
-
-def _raw(html: str) -> str:
-    return f"```{{raw}} html\n{html}\n```"
 
 
 def _link_executions(source: Path, names: set[str]) -> None:

@@ -249,6 +249,11 @@ def shown_html(notebook: Path) -> Iterator[str]:
             yield "".join(output.get("data", {}).get("text/html", ""))
 
 
+def raw(html: str) -> str:
+    """HTML as a page of the book holds it."""
+    return f"```{{raw}} html\n{html}\n```"
+
+
 def gaps_of(notebook: Path) -> list[tuple[str, bool]]:
     """What an executed notebook says that these data could not give, and whether the library gave the reason; not what
     takes long and was not kept, which other data or time would give.

@@ -17,7 +17,7 @@ import yaml
 from pullpush.errors import unknown
 from pullpush.lab.claims import Claim, load_all, row_of
 from pullpush.lab.evidence import cells, estimate, html_table, paper_number
-from pullpush.lab.ledger import COLUMNS as JUDGED, LEFT, NUMBERS, SHORT, WORDS, falls_short, sentence, unit_of
+from pullpush.lab.ledger import COLUMNS as JUDGED, LEFT, NUMBERS, SHORT, SIDES, WORDS, falls_short, sentence, unit_of
 from pullpush.lab.root import DEFAULT
 from pullpush.lab.session import write_table
 from pullpush.metrics.inference import CANNOT_TELL
@@ -25,7 +25,6 @@ from pullpush.site import chapters
 
 COLUMNS = ("id", "paper", "source", "paper_value", "value", "low", "high", "verdict", "chapter", "reason")
 FURTHER = tuple(name for name in JUDGED if name not in COLUMNS)
-MEASURED = ("value", "low", "high", *NUMBERS, "verdict")
 NOT_EXECUTED = "chapter not executed"
 FILE = "claims.csv"
 HISTORY = "claims-history.yaml"  # beside the claims: when each was judged first, and what it said before it changed
@@ -66,8 +65,8 @@ def _row(claim: Claim, judged: pd.DataFrame | None) -> dict[str, Any]:
         return row | {"reason": NOT_EXECUTED}
     if claim.id not in judged.index:
         return row | {"reason": "not among the claims when the chapter was executed"}
-    saved = judged.loc[claim.id].dropna()  # of today's claim, what was found then
-    return row | {name: saved[name] for name in MEASURED if name in saved} | {"reason": saved.get("reason", "")}
+    found = [*NUMBERS, "verdict", "reason"]  # of today's claim, what was found then
+    return row | {"reason": ""} | judged.loc[claim.id].reindex(found).dropna().to_dict()
 
 
 def counted(table: pd.DataFrame) -> dict[str, dict[str, int]]:
@@ -122,10 +121,10 @@ def complete(page: Path, table: pd.DataFrame) -> None:
     known = {path.stem for path in page.parent.iterdir()}
     path = page.with_name(HISTORY)
     history = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    body = f"{{download}}`{FILE}`\n\n```{{raw}} html\n{html(table, known, history, titles(page.parent))}\n```"
-    text = page.read_text(encoding="utf-8").replace(MARK, body)
-    still_open = f"```{{raw}} html\n{html_table(OPEN_HEAD, map(_open, outlook(table).to_dict('records')))}\n```"
-    page.write_text(text.replace(OPEN_MARK, still_open), encoding="utf-8")
+    body = f"{{download}}`{FILE}`\n\n{chapters.raw(html(table, known, history, titles(page.parent)))}"
+    still_open = chapters.raw(html_table(OPEN_HEAD, map(_open, outlook(table).to_dict("records"))))
+    text = page.read_text(encoding="utf-8").replace(MARK, body).replace(OPEN_MARK, still_open)
+    page.write_text(text, encoding="utf-8")
 
 
 def html(
@@ -194,11 +193,10 @@ def _said(verdict: str) -> str:
 def outlook(table: pd.DataFrame) -> pd.DataFrame:
     """The claims that cannot be told whose half width is more than is wanted, half of the paper's number or, where none
     is for the claim, the margin: their rows, with `wanted`, and with `for_seeds` and `for_clips`, how many of either
-    would narrow it to that, as many as there are of the other; NaN where no number would.
-
-    Of the error's variance (`inference.Variance`) more seeds leave the clips' share, more clips that of seeds.
+    would narrow it to that, as many as there are of the other; NaN where no number would. Of the error's variance
+    (`inference.Variance`) more seeds leave the clips' share, more clips that of seeds.
     """
-    number = table["paper_value"] / 2 * table["direction"].map({"lower": -1, "equal": 0}).fillna(1)
+    number = table["paper_value"] / 2 * table["direction"].map(SIDES)
     table = table.assign(wanted=number.where(number > 0).fillna(table["margin"])).dropna(subset="seed_share")
     table = table[(table["verdict"] == CANNOT_TELL) & (table["half_width"] > table["wanted"])]
     kept = (table["wanted"] / table["half_width"]) ** 2
@@ -261,7 +259,7 @@ def _of_processor(name: str, table: pd.DataFrame) -> str:
     said = f"Trained again on {name}, {when}: {len(runs)} runs, {inside} of {len(table)} numbers within their band."
     is_open = "" if inside == len(table) else " open"
     body = html_table(VERIFIED_HEAD, (_of_run(key, rows) for key, rows in runs))
-    return f"```{{raw}} html\n<details{is_open}><summary>{escape(said)}</summary>\n{body}</details>\n```"
+    return chapters.raw(f"<details{is_open}><summary>{escape(said)}</summary>\n{body}</details>")
 
 
 def _of_run(key: Sequence[Any], rows: pd.DataFrame) -> str:

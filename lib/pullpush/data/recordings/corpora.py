@@ -180,10 +180,12 @@ def read_queries(path: str | Path, clips: Clips, *, cleaning: str = "none") -> Q
 def _names(value: str, path: Path) -> list[str]:
     """`"['a.wav', 'b.wav']"` as a list; nothing of it is run."""
     try:
-        names = ast.literal_eval(value if value.lstrip().startswith(("[", "(")) else "None")
-        return [str(name) for name in names]
+        names = ast.literal_eval(value)
+        if not isinstance(names, list | tuple):
+            raise TypeError(f"it is {type(names).__name__}")
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
         raise PullPushError(f"{path}: audio_filenames must be lists such as ['a.wav'], got {value[:80]!r}") from error
+    return [str(name) for name in names]
 
 
 @dataclass(frozen=True)

@@ -212,7 +212,7 @@ def scaled(table: pd.DataFrame) -> pd.DataFrame:
     table["factor"] = [float(option["perpendicular"]) for option in options]
     table["part"] = [option.get("part", "perpendicular") for option in options]
     ones = table.drop_duplicates(["protocol", "part"]).assign(factor=1.0, system="infonce")
-    ones[["value", "low", "high"]] = ones[["value", "low", "high"]] * 0 + 0.0  # an interval that is missing stays so
+    ones[["value", "low", "high"]] = ones[["value", "low", "high"]].mask(lambda numbers: numbers.notna(), 0.0)
     return pd.concat([table, ones], ignore_index=True).sort_values(["protocol", "part", "factor"], ignore_index=True)
 
 
