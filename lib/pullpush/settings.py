@@ -85,6 +85,13 @@ def check_range(of: str, **settings: tuple[float | None, float]) -> None:
             raise SettingError(f"{of}: {name} must be at least {least}, got {value}")
 
 
+def check_positive(**settings: float | None) -> None:
+    """Require numbers above zero, where they are given: `check_positive(seconds=0)` is refused."""
+    for name, value in settings.items():
+        if value is not None and value <= 0:
+            raise SettingError(f"{name} must be more than 0, got {value}")
+
+
 class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]

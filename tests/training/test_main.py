@@ -61,6 +61,8 @@ def test_trains_writes_and_goes_on(tmp_path, capsys):
         (["--dataset", "clotho"], "--bank makes scenes, --dataset reads recordings"),
         (["--set", "lr=abc"], "lr must be a number, got 'abc'"),
         (["--set", "encoder_options=5"], "encoder_options must be a mapping, got 5"),
+        (["--set", "encoder_options=5", "--freeze", "audio"], "encoder_options must be a mapping, got 5"),
+        (["--set", "name=siglip"], "--set cannot name a recipe: give --recipe"),
         (["--set", 'encoder_options={"audio_channels": []}'], "channels must be whole numbers from 1"),
         (["--batch-size", "1"], "batch_size must be at least 2, got 1"),
         (["--seed", "-1"], "--seed a whole number below 2³², got"),
@@ -188,9 +190,9 @@ def test_a_run_is_scored_and_searched_by_its_folder(mine, tmp_path, monkeypatch)
     assert main([*common, "--epochs", "1"]) == 0
     assert not any("network" in name for name in load_file(f"{run}/best.safetensors"))
     shell = CliRunner()
-    scores = shell.invoke(pullpush, ["evaluate", run, "--out", f"{run}/scores.csv"])
+    scores = shell.invoke(pullpush, ["evaluate", run, "--out", f"{run}/new/scores.csv"])
     assert scores.exit_code == 0, scores.output
-    table = pd.read_csv(f"{run}/scores.csv").set_index("score")["value"]
+    table = pd.read_csv(f"{run}/new/scores.csv").set_index("score")["value"]
     test = pd.read_csv(f"{run}/test.csv").set_index(["direction", "metric"])["value"]
     assert table["T2A R@1"] == pytest.approx(test["T2A", "R@1"])
     assert table["τ"] == pytest.approx(0.07)
@@ -201,6 +203,14 @@ def test_a_run_is_scored_and_searched_by_its_folder(mine, tmp_path, monkeypatch)
     assert "--clips, --text-cleaning goes with a DATASET" in asked.output
     nothing = shell.invoke(pullpush, ["search", str(mine), "a dog barks"])
     assert "has no recipe.json: give the --out of a finished" in nothing.output
+    for words, told in ((["--device", "foo"], "--device foo cannot be had"), (["--out", f"{mine}/captions.csv/a"], "is a file")):
+        assert told in shell.invoke(pullpush, ["evaluate", run, *words]).output
+    command = tmp_path / "run" / "command.json"
+    whole = command.read_text()
+    for damaged in (whole[:9], "[]"):
+        command.write_text(damaged)
+        assert "has a file that is lost or damaged" in shell.invoke(pullpush, ["evaluate", run]).output
+    command.write_text(whole)
     miniature.esc50(tmp_path / "data")
     monkeypatch.setenv("PULLPUSH_DATA", str(tmp_path / "data"))
     named = shell.invoke(pullpush, ["evaluate", run, "esc50:fold=2"])

@@ -14,7 +14,7 @@ from shard_clips import clips, rewrite
 from pullpush.data.clips import load_data
 from pullpush.data.shards import ShardsConfig, ShardSet, read_shards
 from pullpush.data.shards.files import write_shards
-from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError
+from pullpush.errors import DataNotFoundError, PullPushError, SettingError, UnknownNameError
 from pullpush.training.__main__ import config_of, main, parser, recipe_of
 
 # Frozen layers, a trained projection, no dropout: the chapter's model with an encoder that needs no weights.
@@ -95,6 +95,9 @@ def test_what_is_missing_is_said(mine, tmp_path, capsys):
         ShardsConfig(str(mine / "train" / "sound")).load()
     with pytest.raises(UnknownNameError, match="did you mean 'valid'"):
         ShardsConfig(f"{mine}?vald=/data").load()
+    for wrong in ({"seconds": 0.0}, {"seconds": float("inf")}, {"n_valid": 0}):
+        with pytest.raises(SettingError, match=f"{[*wrong][0]} must be"):
+            ShardsConfig(str(mine), **wrong)
     options = parser().parse_args(["--out", "run", "--dataset", "shards:/data/mine", "--seconds", "5", "--test", "9"])
     assert config_of(options, recipe_of(options)) == ShardsConfig("/data/mine", seconds=5, n_test=9)
     for given in (["--overlap"], ["--train", "9"], ["--captions", "every"]):

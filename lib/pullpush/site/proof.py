@@ -10,6 +10,7 @@ import click
 from pullpush.errors import PullPushError
 from pullpush.lab.root import DEFAULT
 from pullpush.progress import Line
+from pullpush.settings import check_folder
 
 
 @contextmanager
@@ -164,6 +165,13 @@ def evaluate(
     from pullpush.training.__main__ import open_run
 
     place = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        torch.empty(0, device=place)
+    except (AssertionError, RuntimeError) as error:
+        raise PullPushError(f"--device {place} cannot be had here: {str(error).splitlines()[0]}") from error
+    if out is not None:
+        check_folder(out.parent, "the folder of --out")  # before the model, which takes long
+        out.parent.mkdir(parents=True, exist_ok=True)
     if Path(model).is_dir() and dataset is None:
         if given := [name for name in ("seconds", "clips", "subset", "text_cleaning") if asked[name] is not None]:
             names = ", ".join(f"--{name.replace('_', '-')}" for name in given)

@@ -26,7 +26,7 @@ from pullpush.data.shards import ShardsConfig
 from pullpush.encoders import AUDIO, DualEncoder
 from pullpush.errors import PullPushError, SettingError, TrainingError
 from pullpush.parallel import keep_memory
-from pullpush.settings import check_folder, check_range
+from pullpush.settings import check_folder, check_range, check_setting
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.distributed import begin, of_the_whole_batch
 from pullpush.training.evaluate import query_table, retrieval_table
@@ -142,18 +142,25 @@ def open_run(run: Path) -> Trained:
     if missing := [name for name in (RECIPE, COMMAND) if not (run / name).is_file()]:
         raise TrainingError(f"{run} has no {missing[0]}: give the --out of a finished `python -m pullpush.training`")
     chosen = from_json((run / RECIPE).read_text(encoding="utf-8"))
-    given = argparse.Namespace(**json.loads((run / COMMAND).read_text(encoding="utf-8")))
+    try:
+        given = argparse.Namespace(**json.loads((run / COMMAND).read_text(encoding="utf-8")))
+        steps = pd.read_csv(run / "steps.csv")
+    except (OSError, TypeError, ValueError) as error:
+        raise TrainingError(f"{run} has a file that is lost or damaged: {error}") from error
     model = FinishedRun(run).model().eval()
-    steps = pd.read_csv(run / "steps.csv")
     return Trained(model, float(steps["tau"].iloc[-1]) if "tau" in steps else 0.07, config_of(given, chosen))
 
 
 def recipe_of(options: argparse.Namespace) -> Recipe:
     """The recipe that is asked for."""
     overrides = dict(map(setting, options.set))
+    if "name" in overrides:
+        raise SettingError("--set cannot name a recipe: give --recipe")
     if options.freeze:
+        told = overrides.get("encoder_options", {})
+        check_setting("encoder_options", told, dict)
         frozen = {f"{tower}_frozen": True for tower in options.freeze}  # towers that keep their published weights
-        overrides["encoder_options"] = {**overrides.get("encoder_options", {}), **frozen}
+        overrides["encoder_options"] = {**told, **frozen}
     overrides |= {name: value for name in FIELDS if (value := getattr(options, name)) is not None}
     if options.balance:
         overrides["balance"] = dict(map(group_weight, options.balance))

@@ -32,7 +32,7 @@ from pullpush.data.recordings.registry import DatasetCard, Listing, datasets_hom
 from pullpush.data.sets.folder import read_captions
 from pullpush.data.store import stored
 from pullpush.errors import PullPushError, check_known, few, unknown
-from pullpush.settings import check_fields
+from pullpush.settings import check_fields, check_positive
 
 CLEANINGS = ("none", "ml-clap", "dcase")
 PROMPT = "This is a sound of {label}."  # SupCLAP §4.1
@@ -212,10 +212,8 @@ class CorpusConfig:
 
     def __post_init__(self) -> None:
         check_fields(self, of="corpus", but=("seconds",) if self.seconds == math.inf else ())
-        for name in ("seconds", "n_train", "n_valid", "n_test", "sample_rate"):
-            value = getattr(self, name)
-            if value is not None and value <= 0:
-                raise ValueError(f"{name} must be more than 0, got {value}")
+        amounts = ("seconds", "n_train", "n_valid", "n_test", "sample_rate")
+        check_positive(**{name: getattr(self, name) for name in amounts})
         check_known("text cleaning", self.text_cleaning, CLEANINGS)
 
     def load(self) -> World:

@@ -24,6 +24,7 @@ from pullpush.data.shards.files import Annotation, DamagedError, Shard, Where, r
 from pullpush.data.shards.stream import ShardDataset, captions_in
 from pullpush.data.store import KIND, fingerprint
 from pullpush.errors import DataNotFoundError, PullPushError, check_all_known, unknown
+from pullpush.settings import check_fields, check_positive
 from pullpush.golden import versions
 
 TABLE = "clips.json"
@@ -44,6 +45,10 @@ class ShardsConfig:
     n_valid: int | None = None
     n_test: int | None = None
     sample_rate: int = SAMPLE_RATE
+
+    def __post_init__(self) -> None:
+        check_fields(self, of="shards")
+        check_positive(seconds=self.seconds, n_valid=self.n_valid, n_test=self.n_test, sample_rate=self.sample_rate)
 
     @property
     def places(self) -> dict[str, str]:
