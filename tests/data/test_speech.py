@@ -6,7 +6,7 @@ import soundfile
 import torch
 
 from pullpush.data.language.vocabulary import LANGUAGES
-from pullpush.data.speech.stamps import SpeechConfig, load_speech, stamps_of
+from pullpush.data.speech.stamps import SpeechConfig, load_speech
 from pullpush.errors import AudioError, DataNotFoundError
 
 CODES = {"eng": "en", "fra": "fr", "deu": "de", "spa": "es", "nld": "nl", "cat": "ca", "jpn": "ja", "zho": "zh_CN"}
@@ -118,9 +118,3 @@ def test_too_few_stamps_are_refused(tmp_path, home):
 def test_a_configuration_without_training_data_is_refused(wrong):
     with pytest.raises(ValueError, match="need a spoken language"):
         SpeechConfig(**wrong)
-
-
-def test_the_table_counts_recordings(world):
-    table = stamps_of(world.splits.values()).set_index("split")
-    assert table.loc["test", "recordings"] == len(world.test) == table.loc["test", ["fra", "ru", "bg"]].sum()
-    assert table["recordings"].sum() == sum(len(split) for split in world.splits.values())

@@ -203,8 +203,8 @@ def test_a_run_is_scored_and_searched_by_its_folder(mine, tmp_path, monkeypatch)
     assert "--clips, --text-cleaning goes with a DATASET" in asked.output
     nothing = shell.invoke(pullpush, ["search", str(mine), "a dog barks"])
     assert "has no recipe.json: give the --out of a finished" in nothing.output
-    for words, told in ((["--device", "foo"], "--device foo cannot be had"), (["--out", f"{mine}/captions.csv/a"], "is a file")):
-        assert told in shell.invoke(pullpush, ["evaluate", run, *words]).output
+    wrong = {"--device=foo": "--device foo cannot be had", f"--out={run}/test.csv/a": "choose another folder"}
+    assert all(told in shell.invoke(pullpush, ["evaluate", run, given]).output for given, told in wrong.items())
     command = tmp_path / "run" / "command.json"
     whole = command.read_text()
     for damaged in (whole[:9], "[]"):

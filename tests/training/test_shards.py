@@ -95,9 +95,9 @@ def test_what_is_missing_is_said(mine, tmp_path, capsys):
         ShardsConfig(str(mine / "train" / "sound")).load()
     with pytest.raises(UnknownNameError, match="did you mean 'valid'"):
         ShardsConfig(f"{mine}?vald=/data").load()
-    for wrong in ({"seconds": 0.0}, {"seconds": float("inf")}, {"n_valid": 0}):
-        with pytest.raises(SettingError, match=f"{[*wrong][0]} must be"):
-            ShardsConfig(str(mine), **wrong)
+    for name, wrong in (("seconds", 0.0), ("seconds", float("inf")), ("n_valid", 0)):
+        with pytest.raises(SettingError, match=f"{name} must be"):
+            ShardsConfig(str(mine), **{name: wrong})
     options = parser().parse_args(["--out", "run", "--dataset", "shards:/data/mine", "--seconds", "5", "--test", "9"])
     assert config_of(options, recipe_of(options)) == ShardsConfig("/data/mine", seconds=5, n_test=9)
     for given in (["--overlap"], ["--train", "9"], ["--captions", "every"]):

@@ -79,15 +79,13 @@ class WordTransformer(TextEncoder):
 
     def forward(self, texts: Sequence[str], languages: Sequence[str] | None = None) -> Tensor:
         """B texts → `(B, dim)`; the languages are not needed. A text without words counts as one empty word."""
-        rows = [torch.tensor([self._slot(word) for word in words(text)[: self.max_words] or [""]]) for text in texts]
+        raw = [[word.encode("utf-8", "surrogatepass") for word in words(text)] or [b""] for text in texts]
+        rows = [torch.tensor([zlib.crc32(word) % self.slots for word in each[: self.max_words]]) for each in raw]
         lengths = torch.tensor([len(row) for row in rows], device=self.embed.weight.device)
         x = self.embed(pad_sequence(rows, batch_first=True).to(lengths.device))
         x = self.dropout(x + sinusoids(x.shape[1], self.dim, x.device))
         mask = length_mask(lengths, x.shape[1])
         return masked_mean(self.layers(x, src_key_padding_mask=~mask).mT, mask)
-
-    def _slot(self, word: str) -> int:
-        return zlib.crc32(word.encode("utf-8", "surrogatepass")) % self.slots
 
 
 CARDS = (

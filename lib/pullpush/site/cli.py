@@ -16,7 +16,7 @@ from pullpush.site import proof, upkeep
 from pullpush.site.proof import profile_option, watched
 from pullpush.site.status import sigterm_as_interrupt
 
-DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
+DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST)
 STOPPED = 130  # what a shell makes of Ctrl-C
 
 

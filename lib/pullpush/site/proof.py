@@ -10,7 +10,6 @@ import click
 from pullpush.errors import PullPushError
 from pullpush.lab.root import DEFAULT
 from pullpush.progress import Line
-from pullpush.settings import check_folder
 
 
 @contextmanager
@@ -170,8 +169,7 @@ def evaluate(
     except (AssertionError, RuntimeError) as error:
         raise PullPushError(f"--device {place} cannot be had here: {str(error).splitlines()[0]}") from error
     if out is not None:
-        check_folder(out.parent, "the folder of --out")  # before the model, which takes long
-        out.parent.mkdir(parents=True, exist_ok=True)
+        out.parent.mkdir(parents=True, exist_ok=True)  # before the model, which takes long
     if Path(model).is_dir() and dataset is None:
         if given := [name for name in ("seconds", "clips", "subset", "text_cleaning") if asked[name] is not None]:
             names = ", ".join(f"--{name.replace('_', '-')}" for name in given)

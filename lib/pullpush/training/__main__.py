@@ -159,8 +159,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     if options.freeze:
         told = overrides.get("encoder_options", {})
         check_setting("encoder_options", told, dict)
-        frozen = {f"{tower}_frozen": True for tower in options.freeze}  # towers that keep their published weights
-        overrides["encoder_options"] = {**told, **frozen}
+        overrides["encoder_options"] = told | {f"{tower}_frozen": True for tower in options.freeze}  # as published
     overrides |= {name: value for name in FIELDS if (value := getattr(options, name)) is not None}
     if options.balance:
         overrides["balance"] = dict(map(group_weight, options.balance))

@@ -73,10 +73,3 @@ def test_encoders_are_held_side_by_side_and_described_by_their_cards(held_out, t
     assert described.loc[0, "hears"] == "44.1 kHz"
     assert described.loc[0, "licence"] == AUDIO["sfx"].licence
     assert all(AUDIO[name].weights for name in science.PUBLISHED)
-
-
-def test_captions_of_real_sets_are_counted_beside_the_scenes(world, monkeypatch):
-    assert list(science.caption_words(world)) == ["scenes"]
-    monkeypatch.setattr(science, "published_captions", lambda: {"clotho": ["A dog barks", "A dog howls", "A cat"]})
-    counts = science.caption_words(world)["clotho"].set_index("word")["count"]
-    assert (counts["a"], counts["dog"], counts["barks"], counts["howls"]) == (3, 2, 1, 1)

@@ -24,8 +24,8 @@ from pullpush.data.shards.files import Annotation, DamagedError, Shard, Where, r
 from pullpush.data.shards.stream import ShardDataset, captions_in
 from pullpush.data.store import KIND, fingerprint
 from pullpush.errors import DataNotFoundError, PullPushError, check_all_known, unknown
-from pullpush.settings import check_fields, check_positive
 from pullpush.golden import versions
+from pullpush.settings import check_fields, check_positive
 
 TABLE = "clips.json"
 

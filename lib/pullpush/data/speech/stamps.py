@@ -5,7 +5,7 @@ text of another. Some stamps of the training set lack their recording in one lan
 caption in the voice of a language that it was never heard in.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from scipy.cluster.hierarchy import DisjointSet
 
 from pullpush.cache import content_key, digest
 from pullpush.data.audio import SAMPLE_RATE
-from pullpush.data.clips import Clips, World, identity
+from pullpush.data.clips import World, identity
 from pullpush.data.draws import share
 from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.data.recordings import tuxpaint
@@ -132,14 +132,3 @@ def _membership(table: pd.DataFrame, config: SpeechConfig) -> dict[str, pd.Serie
     voice = table["group"].map(lambda g: config.spoken[int(share(("voice", config.seed, g)) * len(config.spoken))])
     valid &= (table["spoken"] == voice) & first
     return {"train": train & ~crossed, "valid": valid, "test": test & first, "crossed": crossed & first}
-
-
-def stamps_of(splits: Iterable[Clips]) -> pd.DataFrame:
-    """How much there is: columns split, recordings, stamps, minutes, and the recordings in each spoken language."""
-    rows = []
-    for split in splits:
-        minutes = int(split.lengths.sum()) / SAMPLE_RATE / 60
-        row = {"split": split.name, "recordings": len(split), "stamps": len(set(split.columns["stamp"]))}
-        spoken = pd.Series(split.columns["spoken"]).value_counts().sort_index().to_dict()
-        rows.append(row | {"minutes": minutes} | spoken)
-    return pd.DataFrame(rows).fillna(0)

@@ -10,8 +10,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pullpush.data.clips import Clips, World
-from pullpush.data.language.vocabulary import word_frequencies
-from pullpush.data.sets.captioned import published_captions
 from pullpush.encoders import AUDIO, TEXT
 from pullpush.encoders.yamnet import CLASSES, Bridge, class_names
 from pullpush.errors import PullPushError
@@ -20,7 +18,6 @@ from pullpush.metrics import by_clip
 from pullpush.metrics.annotations import graded_by_clip
 from pullpush.studies import means
 from pullpush.studies.own_data import is_small
-from pullpush.studies.taught import flat
 from pullpush.studies.world.data import SCORES, TESTS, beside_chance
 from pullpush.training.evaluate import embed, zero_shot
 from pullpush.training.frozen import splits_encoder
@@ -210,9 +207,3 @@ def off_diagonal(relevance: Tensor) -> Tensor:
     [0.5, 0.0]
     """
     return relevance[~torch.eye(len(relevance), dtype=torch.bool)]
-
-
-def caption_words(world: World) -> dict[str, pd.DataFrame]:
-    """Word frequencies of the world's training captions, and of those of the published sets that are here."""
-    sets = {"scenes": flat(world.train.captions("eng")), **published_captions()}
-    return {name: word_frequencies(captions) for name, captions in sets.items()}
