@@ -1,6 +1,5 @@
 """The `pullpush` command. What a subcommand needs is imported when it is called, so that --help waits for nothing."""
 
-import errno
 import webbrowser
 from functools import partial
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import click
 
 from pullpush import __version__
+from pullpush.cache.places import FULL, NO_FOLDER, REFUSED
 from pullpush.errors import PullPushError
 from pullpush.lab.root import DEFAULT, SUFFIXES, find_root, workplace
 from pullpush.progress import Line, shown
@@ -16,7 +16,7 @@ from pullpush.site import proof, upkeep
 from pullpush.site.proof import profile_option, watched
 from pullpush.site.status import sigterm_as_interrupt
 
-DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST)
+DISK = (*FULL, *REFUSED, *NO_FOLDER)
 STOPPED = 130  # what a shell makes of Ctrl-C
 
 

@@ -146,7 +146,7 @@ def open_run(run: Path) -> Trained:
         given = argparse.Namespace(**json.loads((run / COMMAND).read_text(encoding="utf-8")))
         steps = pd.read_csv(run / "steps.csv")
     except (OSError, TypeError, ValueError) as error:
-        raise TrainingError(f"{run} has a file that is lost or damaged: {error}") from error
+        raise TrainingError(f"{run} has a file that is lost or damaged ({error}): train anew by --restart") from error
     model = FinishedRun(run).model().eval()
     return Trained(model, float(steps["tau"].iloc[-1]) if "tau" in steps else 0.07, config_of(given, chosen))
 
