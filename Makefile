@@ -11,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BOOK := $(VENV)/.book
 DEV := $(VENV)/.dev
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --durations=20
+PYTEST := OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --durations=20
 # Every kernel and worker imports a thousand modules: whoever imports one first leaves it compiled for the others.
 unexport PYTHONDONTWRITEBYTECODE
 

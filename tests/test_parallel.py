@@ -14,6 +14,7 @@ import torch
 
 from pullpush.cache import home
 from pullpush.parallel import drawing, in_threads, keep_memory, side_by_side
+from pullpush.site.workers import THREADS
 
 
 def place() -> str:
@@ -94,6 +95,13 @@ def drawn(seed: int) -> float:
     with drawing(seed):
         time.sleep(0.01)  # in which others would draw
         return float(torch.rand(()))
+
+
+def test_what_numba_computes_leaves_torch_the_threads_that_a_kernel_has():
+    twice = "numba.njit(parallel=True)(lambda x: x + x)(torch.ones(9).numpy())"
+    command = [sys.executable, "-c", f"import numba, torch; {twice}; print(torch.get_num_threads())"]
+    environment = os.environ | dict.fromkeys(THREADS, "1")
+    assert subprocess.check_output(command, env=environment, text=True) == "1\n"
 
 
 def test_what_threads_draw_is_what_one_draws():

@@ -26,7 +26,8 @@ from pullpush.progress import held_back
 
 PATIENCE = 10  # seconds that a scheduler has to answer
 ROUNDS = 3  # a process that is killed takes the others of its pool with it: so often is a new pool started
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+# Numba, which UMAP computes by, sets the number of torch's threads with its own: those wait for cores by spinning.
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 Outcome = tuple[str, float, str, str]  # key, seconds, what went wrong, what else is to be said
 Calls = Mapping[str, Callable[[], str | None]]
