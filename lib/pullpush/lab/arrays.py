@@ -12,7 +12,7 @@ scale, which xarray undoes itself. Tables keep the bits that six digits take.
 """
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import h5netcdf
@@ -91,15 +91,16 @@ def scores_of(dataset: xr.Dataset, experiment: Experiment, made: Stamp) -> Score
     held = zip(dataset["trial"].values.tolist(), dataset["seed"].values.tolist(), strict=True)
     runs = {cell: run for run, cell in enumerate(held)}
     cells = [(trial, seed, runs[n, seed]) for n, trial, seed in numbered(experiment) if (n, seed) in runs]
-    clips = {(str(trial), seed): _clips_of(dataset, run) for trial, seed, run in cells}
+    values, counts = {name: dataset[name].values for name in dataset["metric"].values.tolist()}, dataset[COUNTS].values
+    clips = {(str(trial), seed): _clips_of(values, counts[:, run], run) for trial, seed, run in cells}
     history, steps = (_table(dataset, table, cells) for table in TABLES)
     return Scores(experiment, clips, history, steps, made, stored=True)
 
 
-def _clips_of(dataset: xr.Dataset, run: int) -> dict[str, np.ndarray]:
+def _clips_of(values: Mapping[str, np.ndarray], counts: np.ndarray, run: int) -> dict[str, np.ndarray]:
     """Values by clip of one run as float64, `(N,)` or `(N, K)`, without what fills the place of clips it has not."""
-    counts = zip(dataset["metric"].values.tolist(), dataset[COUNTS].values[:, run].tolist(), strict=True)
-    return {name: dataset[name].values[:count, ..., run].astype(float) for name, count in counts if count}
+    of_metrics = zip(values.items(), counts.tolist(), strict=True)
+    return {name: of_all[:count, ..., run].astype(float) for (name, of_all), count in of_metrics if count}
 
 
 def _table(dataset: xr.Dataset, table: str, cells: Sequence[tuple[Trial, int, int]]) -> pd.DataFrame:
