@@ -19,7 +19,7 @@ from pullpush.metrics.annotations import graded_by_clip
 from pullpush.studies import means
 from pullpush.studies.own_data import is_small
 from pullpush.studies.world.data import SCORES, TESTS, beside_chance
-from pullpush.training.evaluate import embed, zero_shot
+from pullpush.training.evaluate import embed
 from pullpush.training.frozen import splits_encoder
 from pullpush.training.trunk import Published
 
@@ -157,19 +157,6 @@ def bridge(book: Session) -> Bridge:
     drawn = is_small(book.settings)
     names = [f"class {number}" for number in range(CLASSES)] if drawn else class_names()
     return Bridge(AUDIO["yamnet"].make(pretrained=not drawn), names, TEXT[book.settings.text].make()).eval()
-
-
-def zero_shot_by_classes(model: Bridge, world: World) -> pd.DataFrame:
-    """Zero-shot classification of single events by the bridge, of recordings of the bank and of further ones, if any.
-
-    Columns: clips, metric, value, low, high, chance; see `evaluate.zero_shot`.
-    """
-    found = {}
-    for label, split in (("of the bank", "singles"), ("further takes", "recording_singles")):
-        if split in world.splits:
-            clips = world.split(split)
-            found[label] = zero_shot(model, clips, clips.prompts()).iloc[:1]
-    return pd.concat(found, names=["clips"]).reset_index("clips").reset_index(drop=True)
 
 
 def bridge_on_tests(model: Bridge, world: World) -> pd.DataFrame:
