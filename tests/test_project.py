@@ -422,12 +422,12 @@ def test_a_module_imports_only_from_its_left(path):
 # what you take away.
 
 BUDGET = {  # at most → aimed at
-    "lines of lib": (47_789, 34_000),
+    "lines of lib": (47_772, 34_000),
     "files of lib": (286, 260),
     "lines of a file": (400, 400),
     "files of a folder of lib": (27, 12),
     "lines of a chapter's studies": (1_409, 900),
-    "lines of tests": (33_530, 26_000),
+    "lines of tests": (33_527, 26_000),
 }
 STUDIES = LIB / "studies"
 

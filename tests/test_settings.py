@@ -103,7 +103,7 @@ def test_settings_in_python_are_checked(make, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("seeds: 0", "profile 'mine': seeds must be at least 1, got 0"),
+        ("seeds: 0", "a profile, mine.yaml: seeds must be at least 1, got 0"),
         ("batch_size: 1", "batch_size must be at least 2, got 1"),
         ("like: FILE", "is like itself"),
         ("like: OTHER", "is like itself"),

@@ -10,14 +10,20 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from inspect import signature
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import yaml
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from pullpush.errors import DataNotFoundError, SettingError, check_known
 
 SHOWN = 60  # letters of a value that a message shows
+# Types that fields are declared with, whose ranges are checked with them.
+Count = Annotated[int, Field(ge=1)]
+Whole = Annotated[int, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0)]
+Amount = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 def check_setting(name: str, value: Any, wanted: Any, *, of: str = "") -> None:
@@ -78,20 +84,6 @@ def check_options(function: Callable[..., Any], told: Mapping[str, Any], *, of: 
             check_setting(name, value, hints[name], of=of)
 
 
-def check_range(of: str, **settings: tuple[float | None, float]) -> None:
-    """Require settings, each given with its least value: `check_range("profile x", seeds=(0, 1))` is refused."""
-    for name, (value, least) in settings.items():
-        if value is not None and value < least:
-            raise SettingError(f"{of}: {name} must be at least {least}, got {value}")
-
-
-def check_positive(**settings: float | None) -> None:
-    """Require numbers above zero, where they are given: `check_positive(seconds=0)` is refused."""
-    for name, value in settings.items():
-        if value is not None and value <= 0:
-            raise SettingError(f"{name} must be more than 0, got {value}")
-
-
 class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
@@ -136,7 +128,7 @@ def value_at(value: Any, part: int | str) -> bool:
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
     try:
-        return {name: hint for name, hint in get_type_hints(kind).items() if name != "return"}
+        return {name: hint for name, hint in get_type_hints(kind, include_extras=True).items() if name != "return"}
     except (NameError, TypeError):  # names that are imported for the type checker alone
         return {}
 
@@ -183,8 +175,13 @@ WORDS = {  # what pydantic says, by its types of errors
 }
 
 
+RANGES = {"greater than or equal to": "at least", "less than or equal to": "at most", "greater than": "more than"}
+
+
 def _wanted(wanted: Any, error: Mapping[str, Any]) -> str:
     plain = error["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+    for words, shorter in RANGES.items():
+        plain = plain.replace(words, shorter)
     return WORDS.get(error["type"], plain) + (" or null" if type(None) in get_args(wanted) else "")
 
 

@@ -23,11 +23,8 @@ def clips():
     stops = np.cumsum([5000, 16_000, 24_000, 12_000, 20_000, 18_000, 9000])
     samples = np.random.default_rng(0).integers(-9000, 9000, stops[-1]).astype(np.int16)
     files = {"file": ["b", "c", "d", "e", "f"]}
+    write = lambda columns, language: [[f"{language} {name}"] for name in columns["file"]]  # noqa: E731
     return StoredClips("test", "key", Waveforms(samples, stops), np.arange(1, 6), files, write)
-
-
-def write(columns, language):
-    return [[f"{language} {name}"] for name in columns["file"]]
 
 
 def test_the_first_seconds_are_the_start_and_no_more(clips):

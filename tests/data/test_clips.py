@@ -169,7 +169,7 @@ def test_a_dataset_may_be_kept_at_its_own_rate(sources):
     assert fine.lengths.tolist() == (2 * clips.lengths).tolist()
     down = fine.audio(0, sample_rate=16_000)[0]
     torch.testing.assert_close(down, clips.audio(0)[0], rtol=0, atol=0.01)
-    with pytest.raises(ValueError, match="sample_rate must be more than 0"):
+    with pytest.raises(ValueError, match="corpus: sample_rate must be at least 1, got 0"):
         CorpusConfig("clotho", sample_rate=0)
 
 

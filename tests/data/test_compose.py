@@ -84,20 +84,20 @@ def test_no_allowed_set_says_so(bank):
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "message"),
     [
-        {"min_events": 0},
-        {"min_events": 4},
-        {"max_events": 9},
-        {"min_duration": 5.0},
-        {"p_far": 1.5},
-        {"snr_db": (20, 10)},
-        {"max_semitones": 13},
-        {"max_repeats": 0},
+        ({"min_events": 0}, "a scene needs 1 <= min_events"),
+        ({"min_events": 4}, "a scene needs 1 <= min_events <= max_events"),
+        ({"max_events": 9}, "a scene needs duration of at least 0.5 s per event"),
+        ({"min_duration": 5.0}, "a scene needs 0 < min_duration <= duration"),
+        ({"p_far": 1.5}, "scene: p_far must be at most 1, got 1.5"),
+        ({"snr_db": (20, 10)}, "a scene needs snr_db as"),
+        ({"max_semitones": 13}, "scene: max_semitones must be at most 12, got 13"),
+        ({"max_repeats": 0}, "scene: max_repeats must be at least 1, got 0"),
     ],
 )
-def test_impossible_configurations_are_refused(options):
-    with pytest.raises(ValueError, match="a scene needs"):
+def test_impossible_configurations_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
         SceneConfig(**options)
 
 

@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 from shard_clips import LANGUAGES, clips, rewrite
 
 from pullpush.data.batches import PairDataset, balanced_order
-from pullpush.data.shards import stream as streams
+from pullpush.data.shards import read_shards, stream as streams
 from pullpush.data.shards.files import INDEX, DamagedError, check_shards, decoded, read_sample, shards_of, write_shards
 from pullpush.data.shards.stream import Schedule, ShardDataset, one_pass, substitutes
 from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError
@@ -313,6 +313,9 @@ def test_what_is_not_there(home, tmp_path, folder):
         ShardDataset(folder, columns=("fil",))
     with pytest.raises(ValueError, match="needs more languages"):
         ShardDataset(folder, sampling="pair")
+    for read, name, wrong in ((ShardDataset, "seconds", 0), (read_shards, "seconds", np.inf), (read_shards, "n", 0)):
+        with pytest.raises(ValueError, match=f"{name} must be"):
+            read(folder, **{name: wrong})
     (folder / INDEX).write_text(json.dumps({"shardlist": [{"name": "a"}]}))
     with pytest.raises(PullPushError, match="is no index of shards"):
         ShardDataset(folder)

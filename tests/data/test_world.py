@@ -26,12 +26,9 @@ def world(module_home):
     return load_world(CONFIG)
 
 
-def combinations(split) -> set[tuple[int, ...]]:
-    return {tuple(sorted(scene.events)) for scene in split.columns["scene"] if len(scene.events) > 1}
-
-
 def test_no_combination_of_events_is_in_two_splits(world):
-    train, valid, test = (combinations(split) for split in list(world.splits.values())[:3])
+    events = [[scene.events for scene in split.columns["scene"]] for split in list(world.splits.values())[:3]]
+    train, valid, test = ({tuple(sorted(each)) for each in of_split if len(each) > 1} for of_split in events)
     assert train
     assert valid
     assert test

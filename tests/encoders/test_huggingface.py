@@ -127,14 +127,10 @@ def test_an_architecture_without_its_weights_is_random_but_the_same_for_a_seed(n
     )
     kept = [create_audio(name, model=str(tmp_path), seed=seed) for seed in (0, 1)]
     drawn = [create_audio(name, model=str(tmp_path), seed=seed, pretrained=False) for seed in (0, 0, 1)]
-    kept, drawn = ([weight(model) for model in models] for models in (kept, drawn))
+    largest = lambda model: max((p.detach() for p in model.parameters() if p.ndim > 1), key=torch.numel)  # noqa: E731
+    kept, drawn = ([largest(model) for model in models] for models in (kept, drawn))
     assert torch.equal(kept[0], kept[1])
     assert torch.equal(drawn[0], drawn[1])
     assert drawn[0].shape == kept[0].shape
     assert not torch.equal(drawn[0], drawn[2])
     assert not torch.equal(drawn[0], kept[0])
-
-
-def weight(model):
-    """The largest matrix of a model."""
-    return max((p.detach() for p in model.parameters() if p.ndim > 1), key=torch.numel)

@@ -81,11 +81,6 @@ def is_hidden(cell: NotebookNode) -> bool:
 SECOND = {"00-ears": "E", "02-mechanism": "M"}  # further lessons of a chapter, and the letter that their numbers bear
 
 
-def prefix(page: Path) -> str:
-    """What the numbers of a page begin with: "2" in lesson 02, "2L" in its lab, "0E" on the page 00-ears."""
-    return str(int(page.stem[:2])) + ("L" if page.stem.endswith("-lab") else SECOND.get(page.stem, ""))
-
-
 def calls(source: str, *names: str) -> Iterator[ast.Call]:
     """Calls of functions by what is written before the bracket, in the order of the text."""
     found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
@@ -146,7 +141,9 @@ def tags(text: str) -> list[str]:
 
 
 def expected(page: Path, count: int) -> list[str]:
-    return [f"{prefix(page)}.{number}" for number in range(1, count + 1)]
+    """The numbers of a page: "2.1" in lesson 02, "2L.1" in its lab, "0E.1" on the page 00-ears."""
+    second = "L" if page.stem.endswith("-lab") else SECOND.get(page.stem, "")
+    return [f"{int(page.stem[:2])}{second}.{number}" for number in range(1, count + 1)]
 
 
 def imported(cells: Iterable[NotebookNode]) -> set[str]:

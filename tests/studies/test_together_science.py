@@ -31,10 +31,6 @@ PUBLISHED = [
 ]
 
 
-def read(text):
-    return dict(pair.split("=") for pair in text.split())
-
-
 @st.composite
 def designs(draw):
     """Regular fractions of up to seven factors."""
@@ -47,7 +43,7 @@ def designs(draw):
 
 @pytest.mark.parametrize(("factors", "generators", "runs", "resolution"), PUBLISHED)
 def test_runs_and_resolution_are_those_of_the_published_table(factors, generators, runs, resolution):
-    design = Design(factors, read(generators))
+    design = Design(factors, dict(pair.split("=") for pair in generators.split()))
     assert len(design) == runs
     assert design.resolution == resolution
 

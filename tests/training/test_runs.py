@@ -11,6 +11,7 @@ from pandas.testing import assert_frame_equal
 from pullpush.cache import sums
 from pullpush.data.batches import PairDataset
 from pullpush.data.scenes.world import WorldConfig, load_world
+from pullpush.errors import TrainingError
 from pullpush.losses import TERMS, Loss, LossCard, Output
 from pullpush.training import Diagnostics, embed, recipe, runs
 from pullpush.training.runs import Plan, train_all, train_run
@@ -77,6 +78,8 @@ def test_runs_side_by_side_are_those_one_by_one(world):
 def test_everything_that_shapes_a_run_is_in_its_key(world, tmp_path):
     one = recipe("infonce", **SMALL)
     base = Plan(world, recipe("infonce", **SMALL)).train()
+    with pytest.raises(TrainingError, match="learnt from texts of 'hashed', this run from 'use'"):
+        Plan(world, recipe("infonce", **{**SMALL, "text": "use"}), base=base.path).train()
     elsewhere = [copytree(base.path, tmp_path / name / "mine") for name in "ab"]
     (elsewhere[0] / "best.safetensors").write_bytes(b"other weights")
     keys = [

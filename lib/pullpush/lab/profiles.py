@@ -14,14 +14,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from pullpush.errors import DataNotFoundError, PullPushError, SettingError, looked_up, unknown
 from pullpush.lab.root import DEFAULT, SUFFIXES
-from pullpush.settings import check_fields, check_range, check_setting, read_yaml
+from pullpush.settings import Count, check_fields, check_setting, read_yaml
 
 NAME = re.compile(r"[\w-]+(\.[\w-]+)*")
-MOST = 1000  # seeds
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,12 @@ class Profile:
     world: Mapping[str, Any]
     audio: str
     text: str
-    dim: int
-    epochs: int
-    batch_size: int
-    seeds: int
+    dim: Count
+    epochs: Count
+    batch_size: Annotated[int, Field(ge=2)]  # a batch of one has nothing to push away
+    seeds: Annotated[int, Field(ge=1, le=1000)]  # each is a run
     about: str
-    points: int | None = field(default=None, compare=False)  # decides how many runs, and nothing of one
+    points: Count | None = field(default=None, compare=False)  # decides how many runs, and nothing of one
     encoder_options: Mapping[str, Any] = field(default_factory=dict)
     fine_tuning: Mapping[str, Any] = field(default_factory=dict)
     dataset: str = ""
@@ -70,13 +71,7 @@ class Profile:
     file: Path | None = None
 
     def __post_init__(self) -> None:
-        of = f"profile {self.name!r}"
-        check_fields(self, of=of, but=("file",))
-        least = {"dim": 1, "epochs": 1, "batch_size": 2, "seeds": 1}  # a batch of one has nothing to push away
-        least |= {} if self.points is None else {"points": 1}
-        check_range(of, **{name: (getattr(self, name), n) for name, n in least.items()})
-        if self.seeds > MOST:
-            raise SettingError(f"{of}: seeds must be at most {MOST}, each is a run; got {self.seeds}")
+        check_fields(self, of=f"profile {self.name!r}", but=("file",))
         for name in MAPPINGS:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         object.__setattr__(self, "zero_shot", tuple(self.zero_shot))

@@ -26,7 +26,7 @@ from pullpush.data.shards import ShardsConfig
 from pullpush.encoders import AUDIO, DualEncoder
 from pullpush.errors import PullPushError, SettingError, TrainingError
 from pullpush.parallel import keep_memory
-from pullpush.settings import check_folder, check_range, check_setting
+from pullpush.settings import check_folder, check_setting
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.distributed import begin, of_the_whole_batch
 from pullpush.training.evaluate import query_table, retrieval_table
@@ -53,7 +53,8 @@ def main(arguments: list[str] | None = None) -> int:
         check_folder(options.out, "--out")
         first = begin().is_main_process  # before anything is read or written
         chosen = recipe_of(options)  # before the world, which takes longer
-        check_range(f"recipe {chosen.name!r}", batch_size=(chosen.batch_size, 2))  # one clip has no negatives
+        if chosen.batch_size < 2:
+            raise SettingError(f"batch_size must be at least 2, got {chosen.batch_size}: one clip has no negatives")
         world = load_data(config_of(options, chosen))
         check_splits(world)
         queries = None

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from pullpush.checks import check_count, check_temperature
+from pullpush.checks import check_temperature
 from pullpush.data.batches import Batch, TrainingData
 from pullpush.data.clips import Clips
 from pullpush.forces import decompose, distance_change, drift, sideways, tangent
 from pullpush.losses import Offer
-from pullpush.settings import check_fields
+from pullpush.settings import Count, check_fields
 from pullpush.training.distributed import gather
 from pullpush.training.objective import Objective
 
@@ -30,12 +30,11 @@ class Diagnostics:
     InfoNCE the forces are those that InfoNCE would exert on its embeddings; drift and distances are its own.
     """
 
-    every: int = 1
+    every: Count = 1
     tau: float | None = None
 
     def __post_init__(self) -> None:
         check_fields(self, of="diagnostics")
-        check_count("every", self.every)
         if self.tau is not None:
             check_temperature(self.tau)
 

@@ -12,14 +12,16 @@ Every loss is a recipe by its own name; `RECIPES` adds the systems of the papers
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from pullpush.cache import LATER
 from pullpush.data.language.vocabulary import LANGUAGES
 from pullpush.data.pairing import CAPTIONS, SAMPLING
 from pullpush.errors import SettingError, check_known, unknown
 from pullpush.losses import TERMS
-from pullpush.settings import check_fields, check_setting
+from pullpush.settings import Amount, Count, Positive, Share, Whole, check_fields, check_setting
 from pullpush.training.terms import Term, check_one_learner, one_temperature
 
 __all__ = ["RECIPES", "TERMS", "Recipe", "Term", "colour", "from_json", "recipe", "title", "weighted"]
@@ -28,8 +30,6 @@ __all__ = ["RECIPES", "TERMS", "Recipe", "Term", "colour", "from_json", "recipe"
 OPTIMISERS = ("adam", "adamw", "adam8bit")
 SCHEDULES = ("cosine", "constant")
 CHECKPOINTS = ("best", "last")
-COUNTS, FRACTIONS = ("dim", "epochs", "batch_size"), ("warmup", "floor")  # fields that are 1 or more; that are 0 to 1
-AMOUNTS = ("weight_decay", "clip", "scalar_lr", "network_lr", "audio_chunk", "warmup_steps")  # 0 or more
 
 
 @dataclass(frozen=True)
@@ -68,37 +68,37 @@ class Recipe:
 
     Raises:
         UnknownNameError: an unknown optimiser, schedule, checkpoint, sampling or caption choice.
-        SettingError: a field of another type.
-        ValueError: a number out of range; a term that is to learn a temperature which it does not have to itself.
+        SettingError: a field of another type, or out of range.
+        ValueError: a term that is to learn a temperature which it does not have to itself.
     """
 
     name: str
     terms: tuple[Term, ...]
     audio: str = "cnn"
     text: str = "use"
-    dim: int = 256
+    dim: Count = 256
     encoder_options: Mapping[str, Any] = field(default_factory=dict)
     languages: tuple[str, ...] = ("eng",)
     sampling: str = "fixed"
     captions: str = "first"
     optimiser: str = "adam"
-    lr: float = 1e-3
-    weight_decay: float = 1e-4
-    epochs: int = 5
-    batch_size: int = 24
-    warmup: float = 0.1
+    lr: Positive = 1e-3
+    weight_decay: Amount = 1e-4
+    epochs: Count = 5
+    batch_size: Count = 24
+    warmup: Share = 0.1
     schedule: str = "cosine"
-    clip: float = 1.0
-    scalar_lr: float = 30.0
-    network_lr: float = 1.0
-    text_chunk: int | None = None
-    audio_chunk: int = 0
-    balance: Mapping[str, float] = field(default_factory=dict)
-    loss_parts: int = 1
-    floor: float = 0.0
-    warmup_steps: int = 0
+    clip: Amount = 1.0
+    scalar_lr: Amount = 30.0
+    network_lr: Amount = 1.0
+    text_chunk: Annotated[int, Field(ge=-1)] | None = None
+    audio_chunk: Whole = 0
+    balance: Mapping[str, Amount] = field(default_factory=dict)
+    loss_parts: Count = 1
+    floor: Share = 0.0
+    warmup_steps: Whole = 0
     checkpoint: str = field(default="best", metadata=LATER)
-    tau_end: float | None = field(default=None, metadata=LATER)
+    tau_end: Positive | None = field(default=None, metadata=LATER)
 
     def __post_init__(self) -> None:
         check_terms(self.terms)
@@ -113,21 +113,14 @@ class Recipe:
         choices |= {"sampling": SAMPLING, "captions": CAPTIONS}
         for name, values in choices.items():
             check_known(name, getattr(self, name), values)
-        shares = self.balance.values()
-        ranges = {
-            **{name: (getattr(self, name) >= 1, "1 or more") for name in COUNTS},
-            **{name: (getattr(self, name) >= 0, "0 or more") for name in AMOUNTS},
-            **{name: (0 <= getattr(self, name) <= 1, "0 to 1") for name in FRACTIONS},
+        together = {
             "terms": (len(terms) > 0, "one term or more"),
-            "lr": (self.lr > 0, "above 0"),
-            "text_chunk": (self.text_chunk is None or self.text_chunk >= -1, "-1 or more, or None"),
-            "balance": (not shares or min(shares) >= 0 < max(shares), "weights of 0 or more, not all 0"),
-            "loss_parts": (1 <= self.loss_parts <= self.batch_size, "1 to batch_size"),
-            "tau_end": (self.tau_end is None or self.tau_end > 0, "above 0, or None"),
+            "balance": (not self.balance or max(self.balance.values()) > 0, "weights that are not all 0"),
+            "loss_parts": (self.loss_parts <= self.batch_size, "at most batch_size"),
         }
-        for name, (good, wanted) in ranges.items():
+        for name, (good, wanted) in together.items():
             if not good:
-                raise ValueError(f"{name} = {getattr(self, name)!r} of recipe {self.name!r} is out of range: {wanted}")
+                raise SettingError(f"recipe {self.name!r}: {name} must be {wanted}, got {getattr(self, name)!r}")
 
     @property
     def columns(self) -> tuple[str, ...]:

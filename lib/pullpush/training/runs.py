@@ -20,7 +20,8 @@ import torch
 from pullpush.cache import atomic_path, content_key, damage, digest, home, locked
 from pullpush.data.batches import Batch, PairDataset, TrainingData
 from pullpush.data.clips import Clips, Config, World, load_data
-from pullpush.encoders import DualEncoder, create
+from pullpush.encoders import TEXT, DualEncoder, create
+from pullpush.errors import TrainingError
 from pullpush.golden import version_of_diagnostics, versions
 from pullpush.losses import TERMS, LossCard
 from pullpush.parallel import one_thread, side_by_side
@@ -29,9 +30,9 @@ from pullpush.training.components import of_recipe
 from pullpush.training.diagnostics import Diagnostics
 from pullpush.training.distributed import begin
 from pullpush.training.frozen import encoded
-from pullpush.training.loop import TABLES, Result, is_finished, train
+from pullpush.training.loop import RECIPE, TABLES, Result, is_finished, train
 from pullpush.training.objective import bring_columns
-from pullpush.training.recipes import Recipe
+from pullpush.training.recipes import Recipe, from_json
 from pullpush.training.trunk import Trunk, local_weights
 
 KIND = "runs"
@@ -182,8 +183,18 @@ def train_run(world: World, recipe: Recipe, *, out: Path | str | None, seed: int
 
     out: the folder, where an unfinished run goes on; None: nothing is written; options: further ones of `train`.
     """
+    if base := options.get("base"):
+        check_texts_of(base, recipe)
     model, dataset = ready(world, recipe, seed=seed)
     return train(model, recipe, dataset, world.valid, out=out, seed=seed, data=content_key(world.identity), **options)
+
+
+def check_texts_of(base: Any, recipe: Recipe) -> None:
+    """Refuse a base whose projection learnt from another frozen text encoder, which no weight tells from this one."""
+    beside = best_file(base).with_name(RECIPE)
+    before = from_json(beside.read_text(encoding="utf-8")).text if beside.is_file() else recipe.text
+    if before != recipe.text and all(TEXT[name].frozen for name in (before, recipe.text)):
+        raise TrainingError(f"{base} learnt from texts of {before!r}, this run from {recipe.text!r}: take one for both")
 
 
 def new_model(recipe: Recipe, *, seed: int) -> DualEncoder:

@@ -48,6 +48,7 @@ from pullpush.data.music.instruments import (
 from pullpush.data.music.phrases import ATTRIBUTES, UNKNOWN, Phrase, kinds
 from pullpush.errors import check_all_known, check_known
 from pullpush.golden import versions
+from pullpush.settings import Count, Positive, check_fields
 
 NEAR = 0.75  # the most that a phrase of another kind is relevant
 SOUNDS = ("data/music", "data/soundfont")  # the components whose work the cache holds
@@ -93,17 +94,18 @@ class MusicConfig:
     new_fonts: tuple[str, ...] = ("timgm",)
     real: tuple[str, ...] = ("gcompris",)
     share: float = 0.25
-    n_train: int = 1500
-    n_valid: int = 250
-    n_test: int = 250
-    n_single_per_instrument: int = 4
-    captions_per_phrase: int = 5
+    n_train: Count = 1500
+    n_valid: Count = 250
+    n_test: Count = 250
+    n_single_per_instrument: Count = 4
+    captions_per_phrase: Count = 5
     form: str = "retold"
-    seconds: float = 4.0
-    sample_rate: int = SAMPLE_RATE
+    seconds: Positive = 4.0
+    sample_rate: Count = SAMPLE_RATE
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_fields(self, of="music")
         for name in ("fonts", "new_fonts", "real"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         if not self.fonts:

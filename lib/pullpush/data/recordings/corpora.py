@@ -32,7 +32,7 @@ from pullpush.data.recordings.registry import DatasetCard, Listing, datasets_hom
 from pullpush.data.sets.folder import read_captions
 from pullpush.data.store import stored
 from pullpush.errors import PullPushError, check_known, few, unknown
-from pullpush.settings import check_fields, check_positive
+from pullpush.settings import Count, Positive, check_fields
 
 CLEANINGS = ("none", "ml-clap", "dcase")
 PROMPT = "This is a sound of {label}."  # SupCLAP §4.1
@@ -201,19 +201,17 @@ class CorpusConfig:
     """
 
     dataset: str
-    seconds: float | None = None
-    n_train: int | None = None
-    n_valid: int | None = None
-    n_test: int | None = None
-    sample_rate: int = SAMPLE_RATE
+    seconds: Positive | None = None
+    n_train: Count | None = None
+    n_valid: Count | None = None
+    n_test: Count | None = None
+    sample_rate: Count = SAMPLE_RATE
     subset: str | None = None
     text_cleaning: str = "none"
     every_caption: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self, of="corpus", but=("seconds",) if self.seconds == math.inf else ())
-        amounts = ("seconds", "n_train", "n_valid", "n_test", "sample_rate")
-        check_positive(**{name: getattr(self, name) for name in amounts})
         check_known("text cleaning", self.text_cleaning, CLEANINGS)
 
     def load(self) -> World:

@@ -23,7 +23,6 @@ from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
 from pullpush.cache import bytes_key, cached_dir, content_key
-from pullpush.checks import check_count
 from pullpush.data.clips import Columns, StoredClips, World, same
 from pullpush.data.draws import number
 from pullpush.data.languages import VocabularyError, read_table
@@ -32,6 +31,7 @@ from pullpush.data.speech import translations
 from pullpush.data.store import Waveforms
 from pullpush.errors import AudioError, DataNotFoundError, check_known
 from pullpush.golden import versions
+from pullpush.settings import Count, check_fields
 
 FILE = "pixels.npy"
 MIDDLE = 127.5  # of the 256 values of a channel
@@ -206,15 +206,14 @@ class PictureConfig:
     learnt from. letters: with the 156 letters of alphabets; seed: of the dealing.
     """
 
-    size: int = 96
-    n_valid: int = 100
-    n_test: int = 200
+    size: Count = 96
+    n_valid: Count = 100
+    n_test: Count = 200
     letters: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("size", "n_valid", "n_test"):
-            check_count(name, getattr(self, name))
+        check_fields(self, of="pictures")
 
     def load(self) -> World:
         """Draw the pictures, or read them from the cache.

@@ -8,15 +8,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 from scipy.signal import resample_poly
 
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.banks import Bank
 from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.errors import PullPushError
-from pullpush.settings import check_fields
+from pullpush.settings import Count, Share, check_fields
 
 GAP = 0.1  # seconds of quiet between repetitions, and at least between sounds of a sequence
 SLACK = 0.5  # most seconds of quiet before, between and after sounds
@@ -87,14 +89,14 @@ class SceneConfig:
     min_duration: float = 2.0
     min_events: int = 1
     max_events: int = 3
-    p_single: float = 0.15
+    p_single: Share = 0.15
     snr_db: tuple[float, float] | None = (5.0, 25.0)
-    p_noise: float = 0.5
-    p_overlap: float = 0.4
-    p_far: float = 0.2
-    p_repeat: float = 0.2
-    max_repeats: int = 3
-    max_semitones: int = 3
+    p_noise: Share = 0.5
+    p_overlap: Share = 0.4
+    p_far: Share = 0.2
+    p_repeat: Share = 0.2
+    max_repeats: Count = 3
+    max_semitones: Annotated[int, Field(ge=0, le=12)] = 3
     gain_db: tuple[float, float] = (-6.0, 0.0)
 
     def __post_init__(self) -> None:
@@ -102,10 +104,6 @@ class SceneConfig:
         _require(1 <= self.min_events <= self.max_events, "1 <= min_events <= max_events", self)
         _require(0.5 * self.max_events <= self.duration, "duration of at least 0.5 s per event", self)
         _require(0 < self.min_duration <= self.duration, "0 < min_duration <= duration", self)
-        _require(0 <= self.max_semitones <= 12, "0 <= max_semitones <= 12", self)
-        _require(self.max_repeats >= 1, "max_repeats >= 1", self)
-        for name in ("p_single", "p_noise", "p_overlap", "p_far", "p_repeat"):
-            _require(0 <= getattr(self, name) <= 1, f"0 <= {name} <= 1", self)
         for name in ("snr_db", "gain_db"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, tuple(float(value) for value in getattr(self, name)))

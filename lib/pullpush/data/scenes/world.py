@@ -25,13 +25,12 @@ from pullpush.data.scenes.composer import SceneConfig, compose, pitch_bank, sing
 from pullpush.data.scenes.renderer import render
 from pullpush.data.scenes.scene import Scene, from_json, relevance_matrix, to_json
 from pullpush.golden import versions
-from pullpush.settings import check_fields, check_range
+from pullpush.settings import Count, check_fields
 
 SCENES = ("data/scenes", "data/renderer", "data/pitch")  # the components whose work the cache holds
 KNOWN = ("data/relevance", "data/labels")  # and those that clips of scenes ask
 Tell = Callable[..., list[str]]
 
-COUNTS = ("n_train", "n_valid", "n_test", "n_single_per_event", "captions_per_scene")
 SHARES = {"train": 0.8, "valid": 0.1, "test": 0.1}  # of all combinations of two or more events
 ATTEMPTS = 20  # draws until a scene of valid or test differs from those before it
 
@@ -62,19 +61,18 @@ class WorldConfig:
 
     bank: str = "tuxpaint"
     seed: int = 0
-    n_train: int = 4000
-    n_valid: int = 500
-    n_test: int = 500
-    n_single_per_event: int = 4
+    n_train: Count = 4000
+    n_valid: Count = 500
+    n_test: Count = 500
+    n_single_per_event: Count = 4
     scene: SceneConfig = field(default_factory=SceneConfig)
-    captions_per_scene: int = 5
+    captions_per_scene: Count = 5
 
     def __post_init__(self) -> None:
         check_fields(self.scene, of="scene", kind=SceneConfig)
         check_fields(self, of="world", but=("scene",))
         if isinstance(self.scene, Mapping):
             object.__setattr__(self, "scene", SceneConfig(**self.scene))
-        check_range("world", **{name: (getattr(self, name), 1) for name in COUNTS})
 
     def load(self) -> World:
         return load_world(self)

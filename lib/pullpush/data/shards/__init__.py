@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 
 from pullpush.cache import bytes_key, cached_dir, content_key
+from pullpush.checks import check_count, check_number
 from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import SPLITS, Columns, StoredClips, World
@@ -25,7 +26,7 @@ from pullpush.data.shards.stream import ShardDataset, captions_in
 from pullpush.data.store import KIND, fingerprint
 from pullpush.errors import DataNotFoundError, PullPushError, check_all_known, unknown
 from pullpush.golden import versions
-from pullpush.settings import check_fields, check_positive
+from pullpush.settings import Count, Positive, check_fields
 
 TABLE = "clips.json"
 
@@ -41,14 +42,13 @@ class ShardsConfig:
     """
 
     where: str
-    seconds: float | None = None
-    n_valid: int | None = None
-    n_test: int | None = None
-    sample_rate: int = SAMPLE_RATE
+    seconds: Positive | None = None
+    n_valid: Count | None = None
+    n_test: Count | None = None
+    sample_rate: Count = SAMPLE_RATE
 
     def __post_init__(self) -> None:
         check_fields(self, of="shards")
-        check_positive(seconds=self.seconds, n_valid=self.n_valid, n_test=self.n_test, sample_rate=self.sample_rate)
 
     @property
     def places(self) -> dict[str, str]:
@@ -125,8 +125,10 @@ def read_shards(
 
     Raises:
         DataNotFoundError: there are no such shards.
-        PullPushError: none of their samples can be read.
+        PullPushError: none of their samples can be read; ValueError: seconds or n that are not positive.
     """
+    check_number("seconds", seconds, above=0, or_none=True)
+    check_count("n", 1 if n is None else n)
     shards = shards_of(where)
     key = content_key([versions("data/decoding"), list(map(_print, shards)), sample_rate, seconds, n])
     folder = cached_dir(KIND, key, lambda place: _decode(place, shards, sample_rate, seconds, n))

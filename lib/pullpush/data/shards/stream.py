@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from pullpush.checks import check_count
+from pullpush.checks import check_count, check_number
 from pullpush.data.batches import GROUP, Batch, Item, apportioned, collate, shard
 from pullpush.data.mixture import SEVERAL
 from pullpush.data.pairing import Pairing
@@ -167,6 +167,7 @@ class ShardDataset:
     ) -> None:
         check_count("buffer", buffer)
         check_count("threads", threads)
+        check_number("seconds", seconds, above=0, or_none=True)
         if captions == "all":
             raise ValueError("how many captions a clip of shards has at most is not known: captions is first or random")
         # pyrefly: ignore[bad-argument-type]
