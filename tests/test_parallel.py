@@ -100,8 +100,7 @@ def drawn(seed: int) -> float:
 def test_what_numba_computes_leaves_torch_the_threads_that_a_kernel_has():
     twice = "numba.njit(parallel=True)(lambda x: x + x)(torch.ones(9).numpy())"
     command = [sys.executable, "-c", f"import numba, torch; {twice}; print(torch.get_num_threads())"]
-    environment = os.environ | dict.fromkeys(THREADS, "1")
-    assert subprocess.check_output(command, env=environment, text=True) == "1\n"
+    assert subprocess.check_output(command, env=os.environ | dict.fromkeys(THREADS, "1"), text=True) == "1\n"
 
 
 def test_what_threads_draw_is_what_one_draws():

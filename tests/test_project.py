@@ -422,7 +422,7 @@ def test_a_module_imports_only_from_its_left(path):
 # what you take away.
 
 BUDGET = {  # at most → aimed at
-    "lines of lib": (47_772, 34_000),
+    "lines of lib": (47_771, 34_000),
     "files of lib": (286, 260),
     "lines of a file": (400, 400),
     "files of a folder of lib": (27, 12),

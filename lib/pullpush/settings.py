@@ -173,8 +173,6 @@ WORDS = {  # what pydantic says, by its types of errors
     "string_type": "a text",
     "tuple_type": "a list",
 }
-
-
 RANGES = {"greater than or equal to": "at least", "less than or equal to": "at most", "greater than": "more than"}
 
 

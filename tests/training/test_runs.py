@@ -80,6 +80,7 @@ def test_everything_that_shapes_a_run_is_in_its_key(world, tmp_path):
     base = Plan(world, recipe("infonce", **SMALL)).train()
     with pytest.raises(TrainingError, match="learnt from texts of 'hashed', this run from 'use'"):
         Plan(world, recipe("infonce", **{**SMALL, "text": "use"}), base=base.path).train()
+    runs.check_texts_of(tmp_path, one)  # where no recipe lies beside the weights
     elsewhere = [copytree(base.path, tmp_path / name / "mine") for name in "ab"]
     (elsewhere[0] / "best.safetensors").write_bytes(b"other weights")
     keys = [

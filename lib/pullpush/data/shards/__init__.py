@@ -17,7 +17,6 @@ from urllib.parse import parse_qsl
 import numpy as np
 
 from pullpush.cache import bytes_key, cached_dir, content_key
-from pullpush.checks import check_count, check_number
 from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import SPLITS, Columns, StoredClips, World
@@ -26,7 +25,7 @@ from pullpush.data.shards.stream import ShardDataset, captions_in
 from pullpush.data.store import KIND, fingerprint
 from pullpush.errors import DataNotFoundError, PullPushError, check_all_known, unknown
 from pullpush.golden import versions
-from pullpush.settings import Count, Positive, check_fields
+from pullpush.settings import Count, Positive, check_fields, check_setting
 
 TABLE = "clips.json"
 
@@ -125,10 +124,10 @@ def read_shards(
 
     Raises:
         DataNotFoundError: there are no such shards.
-        PullPushError: none of their samples can be read; ValueError: seconds or n that are not positive.
+        PullPushError: none of their samples can be read; SettingError: seconds or n that are not positive.
     """
-    check_number("seconds", seconds, above=0, or_none=True)
-    check_count("n", 1 if n is None else n)
+    check_setting("seconds", seconds, Positive | None)
+    check_setting("n", n, Count | None)
     shards = shards_of(where)
     key = content_key([versions("data/decoding"), list(map(_print, shards)), sample_rate, seconds, n])
     folder = cached_dir(KIND, key, lambda place: _decode(place, shards, sample_rate, seconds, n))

@@ -21,12 +21,13 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from pullpush.checks import check_count, check_number
+from pullpush.checks import check_count
 from pullpush.data.batches import GROUP, Batch, Item, apportioned, collate, shard
 from pullpush.data.mixture import SEVERAL
 from pullpush.data.pairing import Pairing
 from pullpush.data.shards.files import Annotation, DamagedError, Sample, Where, read_sample, samples_of, shards_of
 from pullpush.errors import PullPushError, TrainingError, check_known, few
+from pullpush.settings import Positive, check_setting
 
 AHEAD = 2  # batches that are read while another one is trained on
 NAMED = 3  # damaged samples that a message names
@@ -167,7 +168,7 @@ class ShardDataset:
     ) -> None:
         check_count("buffer", buffer)
         check_count("threads", threads)
-        check_number("seconds", seconds, above=0, or_none=True)
+        check_setting("seconds", seconds, Positive | None)
         if captions == "all":
             raise ValueError("how many captions a clip of shards has at most is not known: captions is first or random")
         # pyrefly: ignore[bad-argument-type]
