@@ -89,6 +89,16 @@ def test_augmentation_acts_in_training_mode_only_and_leaves_the_mask():
     assert (blanked < 0.3).all()
 
 
+def test_augmentation_blanks_at_most_an_eighth_of_a_clips_own_frames_however_far_it_is_padded():
+    lengths = torch.tensor([4_000, 16_000]).repeat(32)  # beside clips of 16 s
+    front = LogMel(spec_augment=True).train()
+    mel, mask = front(noise(64, 256_000), lengths)
+    blank = (mel == 0).all(1) & mask
+    assert (blank.sum(1) <= front.frames(lengths) / 8).all()
+    assert blank[::2].any()
+    assert blank[1::2].any()
+
+
 def test_sizes_that_make_no_sense_are_refused():
     with pytest.raises(ValueError, match="positive"):
         LogMel(hop=0)

@@ -28,7 +28,7 @@ class LogMel(nn.Module):
         mels: mel bands between 50 Hz and 8 kHz.
         hop: step between frames in seconds.
         spec_augment: in training mode, blank one band of at most `mels // 8` bands and one stretch of at most
-            an eighth of the frames, drawn separately for each clip (SpecAugment).
+            an eighth of the clip's own frames, drawn separately for each clip (SpecAugment).
 
     >>> mel, mask = LogMel(mels=8)(torch.zeros(1, 16_000), torch.tensor([8000]))
     >>> mel.shape, int(mask.sum())
@@ -62,8 +62,12 @@ class LogMel(nn.Module):
             decibel = 10 * torch.log10(power.clamp(min=POWER_FLOOR))
             mel = (decibel - DB_CENTRE) / DB_SPREAD
         if self.training and self.spec_augment:  # one band and one stretch of each clip become the average level
-            mel = mask_along_axis_iid(mel[:, None], max(1, self.mels // 8), 0.0, axis=2)
-            mel = mask_along_axis_iid(mel, max(1, mel.shape[-1] // 8), 0.0, axis=3)[:, 0]
+            mel = mask_along_axis_iid(mel[:, None], max(1, self.mels // 8), 0.0, axis=2)[:, 0]
+            # torchaudio would draw the stretch over the padded row, of which a short clip can be the whole of it.
+            size, start = torch.rand(2, len(mel), device=mel.device)
+            size = (size * (frames // 8)).long()
+            start = (start * (frames - size)).long()
+            mel = mel.masked_fill((length_mask(start + size, count) & ~length_mask(start, count))[:, None], 0.0)
         mask = length_mask(frames, count)
         return mel.masked_fill(~mask[:, None], 0.0), mask
 
