@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import re
+import shutil
 import tarfile
 import warnings
 
@@ -255,10 +256,10 @@ def test_damaged_samples_are_replaced_and_counted(folder):
     assert sorted(dataset.damaged["sample"]) == [f"{row:09d}" for row in sorted(lost)]
     reasons = dict(zip(dataset.damaged["sample"].astype(int), dataset.damaged["reason"], strict=True))
     for row, reason in {
-        0: "decoded",
+        0: "cannot read its recording",
         1: "JSON",
         2: "no caption",
-        3: "decoded",
+        3: "cannot read its recording",
         4: "no recording",
         6: "neither",
         7: "no file",
@@ -277,6 +278,17 @@ def test_what_a_folder_refuses_of_a_recording_damages_a_sample():
     raw = file.getvalue()
     with pytest.raises(DamagedError, match="does not say how long it is"):
         decoded(raw[:21] + bytes([raw[21] & 0xF0, 0, 0, 0, 0]) + raw[26:])  # without the number of its samples
+    soundfile.write(file := io.BytesIO(), np.zeros(2000), 16_000, format="WAV")
+    with pytest.raises(DamagedError, match="its recording is cut off: 2992 of the 4036 bytes"):
+        decoded(file.getvalue()[:3000])
+
+
+def test_shards_that_the_index_of_their_folder_does_not_list_are_counted(folder):
+    before = shards_of(folder)
+    shutil.copy(folder / "000000.tar", folder / "more.tar")
+    *listed, more = shards_of(folder)
+    assert tuple(listed) == before
+    assert more == (folder / "more.tar", before[0].samples, "")
 
 
 @pytest.mark.parametrize("cut", [700, 5000, 12_345])

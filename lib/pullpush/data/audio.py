@@ -3,11 +3,14 @@
 What a recording says of itself is checked before its samples are used.
 """
 
+import io
 import math
 import struct
 from functools import lru_cache
 from pathlib import Path
+from typing import BinaryIO
 
+import numpy as np
 import soundfile
 import torch
 from torch import Tensor
@@ -45,30 +48,42 @@ def load_audio(path: str | Path, *, sample_rate: int = SAMPLE_RATE, seconds: flo
     path = Path(path)
     if not path.is_file():
         raise AudioError(f"no recording at {path}")
-    check_complete(path)
+    return read_audio(path, str(path), sample_rate=sample_rate, seconds=seconds)
+
+
+def read_audio(
+    source: Path | bytes, name: str, *, sample_rate: int | None, seconds: float | None, full_scale: int = 1 << 15
+) -> Tensor:
+    """A recording from a file or from the bytes of one, which errors call by `name`; see `load_audio`.
+
+    sample_rate: None leaves it as it is; full_scale: the number of 16 bits that becomes 1.
+    """
+    check_complete(source, name)
     try:
-        with soundfile.SoundFile(path) as file:
+        with soundfile.SoundFile(io.BytesIO(source) if isinstance(source, bytes) else source) as file:
             rate, written = file.samplerate, file.subtype
             if file.frames >= ENDLESS:
-                raise AudioError(f"{path} does not say how long it is, as a stream: encode it again")
+                raise AudioError(f"{name} does not say how long it is, as a stream: encode it again")
             most = file.frames if seconds is None else min(file.frames, math.ceil((seconds + MARGIN) * rate))
-            samples = file.read(-1 if seconds is None else most, dtype="float32", always_2d=True)
+            whole = written == "PCM_16"
+            samples = file.read(-1 if seconds is None else most, "int16" if whole else "float32", always_2d=True)
     except (soundfile.LibsndfileError, RuntimeError) as error:
-        raise AudioError(f"cannot read {path}: {error}; is it a complete WAV, FLAC, OGG or MP3 file?") from error
+        raise AudioError(f"cannot read {name}: {error}; is it a complete WAV, FLAC, OGG or MP3 file?") from error
     if len(samples) == 0:
-        raise AudioError(f"{path} holds no samples: remove it, or record it again")
-    if most - len(samples) > max(SLACK, most // 100) and is_counted(path):
+        raise AudioError(f"{name} holds no samples: remove it, or record it again")
+    if most - len(samples) > max(SLACK, most // 100) and is_counted(source):
         raise AudioError(
-            f"{path} is cut off: {len(samples)} of the {most} samples that it promises are there; copy it again"
+            f"{name} is cut off: {len(samples)} of the {most} samples that it promises are there; copy it again"
         )
-    wave = torch.from_numpy(samples).mean(dim=1)
+    wave = torch.from_numpy(samples.astype(np.float32) / (full_scale if whole else 1)).mean(dim=1)
     if not torch.isfinite(wave).all():
-        raise AudioError(f"{path} holds values that are not finite (NaN or infinity): convert it again from its source")
+        raise AudioError(f"{name} holds values that are not finite (NaN or infinity): convert it again from its source")
     if written in FLOATS:
-        check_scale(path, wave)
-    check_rate(path, rate, sample_rate)
-    wave = wave if rate == sample_rate else _resampler(rate, sample_rate, dtype=torch.float32)(wave)
-    return wave if seconds is None else wave[: round(seconds * sample_rate)]
+        check_scale(name, wave)
+    wanted = sample_rate or rate
+    check_rate(name, rate, wanted)
+    wave = wave if rate == wanted else _resampler(rate, wanted, dtype=torch.float32)(wave)
+    return wave if seconds is None else wave[: round(seconds * wanted)]
 
 
 def check_audible(wave: Tensor, name: str | Path) -> Tensor:
@@ -130,24 +145,28 @@ def _frame_levels(wave: Tensor) -> Tensor:
     return 10 * torch.log10(power.clamp_min(1e-12))
 
 
-def check_complete(path: Path) -> None:
+def _opened(source: Path | bytes) -> BinaryIO:
+    return io.BytesIO(source) if isinstance(source, bytes) else open(source, "rb")
+
+
+def check_complete(source: Path | bytes, name: str) -> None:
     """Refuse a WAV or AIFF file whose header promises more than is there; libsndfile would take the rest for all."""
-    with open(path, "rb") as file:
-        head = file.read(12)
+    with _opened(source) as file:
+        head, there = file.read(12), file.seek(0, io.SEEK_END) - 8
     order = {b"RIFF": "<I", b"FORM": ">I"}.get(head[:4])
     if order is None or len(head) < 12 or head[8:] not in (b"WAVE", b"AIFF", b"AIFC"):
         return
-    promised, there = struct.unpack(order, head[4:8])[0], path.stat().st_size - 8
+    promised = struct.unpack(order, head[4:8])[0]
     if promised < UNKNOWN and promised - there > max(SLACK, promised // 100):
         raise AudioError(
-            f"{path} is cut off: {there} of the {promised} bytes that its header promises are there; copy it again "
+            f"{name} is cut off: {there} of the {promised} bytes that its header promises are there; copy it again "
             "from its source, or take its row out"
         )
 
 
-def is_counted(path: Path) -> bool:
+def is_counted(source: Path | bytes) -> bool:
     """Whether an MP3 counts its frames in the first one; without, its length is guessed from its size."""
-    with open(path, "rb") as file:
+    with _opened(source) as file:
         head = file.read(10)
         covers = head[:3] == b"ID3"  # a picture, say, whose size has seven bits a byte
         file.seek(10 + sum((byte & 127) << 7 * place for place, byte in enumerate(head[:5:-1])) if covers else 0)
@@ -155,21 +174,21 @@ def is_counted(path: Path) -> bool:
     return any(mark in first for mark in (b"Xing", b"Info", b"VBRI"))
 
 
-def check_rate(path: Path, rate: int, sample_rate: int) -> None:
+def check_rate(name: str, rate: int, sample_rate: int) -> None:
     """Refuse a sample rate whose filter to another would not fit into memory, as that of 44,101 Hz."""
     common = math.gcd(rate, sample_rate)
     if (rate // common) * (sample_rate // common) > LARGEST:
         raise AudioError(
-            f"{path} has {rate} Hz, which has no simple ratio to {sample_rate} Hz: was 44100 or 48000 meant? If not, "
-            f"convert it, such as by `ffmpeg -i {path.name} -ar {sample_rate} new.wav`"
+            f"{name} has {rate} Hz, which has no simple ratio to {sample_rate} Hz: was 44100 or 48000 meant? If not, "
+            f"convert it, such as by `ffmpeg -i {Path(name).name} -ar {sample_rate} new.wav`"
         )
 
 
-def check_scale(path: Path, wave: Tensor) -> None:
+def check_scale(name: str, wave: Tensor) -> None:
     """Refuse samples `(T,)` far beyond full scale, such as 16-bit integers that were written as floats."""
     peak = float(wave.abs().max())
     if peak > LOUDEST:
         raise AudioError(
-            f"{path} reaches {peak:.4g} where full scale is 1: integers that were written as floats? Divide them by "
+            f"{name} reaches {peak:.4g} where full scale is 1: integers that were written as floats? Divide them by "
             "32768 (16 bits), and write it again"
         )

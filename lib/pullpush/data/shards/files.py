@@ -23,17 +23,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 import soundfile
-import torch
 from braceexpand import braceexpand
 from torch import Tensor
-from torchaudio.functional import resample
 
 from pullpush.cache import atomic_path, cached_file, content_key, digest
 from pullpush.checks import check_count
-from pullpush.data.audio import ENDLESS, FLOATS, MARGIN, SAMPLE_RATE, check_rate, check_scale
+from pullpush.data.audio import SAMPLE_RATE, read_audio
 from pullpush.data.clips import Clips
 from pullpush.data.store import FULL_SCALE, to_int16
 from pullpush.errors import AudioError, DataNotFoundError, PullPushError, check_all_known, few
@@ -156,7 +153,7 @@ def _paths(where: str) -> list[Path]:
     if not place.is_dir():
         return [Path(name) for name in braceexpand(str(place))]
     index = place / INDEX
-    names = list(_listed(place)) or [path.name for path in place.glob("*.tar") if not path.name.startswith(".")]
+    names = {*_listed(place), *(path.name for path in place.glob("*.tar") if not path.name.startswith("."))}
     if not names:
         zipped = ", though .tar.gz, which must be unpacked with gunzip first" if any(place.glob("*.tar.gz")) else ""
         raise DataNotFoundError(f"no shards in {place}{zipped}: it needs .tar files, or {index} that lists them")
@@ -311,26 +308,6 @@ def annotation(raw: Mapping[str, bytes]) -> Annotation:
 def decoded(raw: bytes, *, sample_rate: int | None = None, seconds: float | None = None) -> Tensor:
     """A recording from the bytes of its file, see `read_sample`."""
     try:
-        with soundfile.SoundFile(io.BytesIO(raw)) as file:
-            rate = file.samplerate
-            if file.frames >= ENDLESS:
-                raise DamagedError("its recording does not say how long it is, as a stream: encode it again")
-            frames = -1 if seconds is None else int((seconds + MARGIN) * rate)
-            whole, floats = file.subtype == "PCM_16", file.subtype in FLOATS
-            wave = file.read(frames, dtype="int16" if whole else "float32", always_2d=True)
-    except (soundfile.LibsndfileError, RuntimeError) as error:
-        raise DamagedError(f"its recording cannot be decoded: {error}") from error
-    wave = torch.from_numpy(wave.astype(np.float32) / (FULL_SCALE if whole else 1)).mean(dim=1)
-    if not len(wave) or not torch.isfinite(wave).all():
-        raise DamagedError(
-            "its recording is empty" if not len(wave) else "its recording has values that are no numbers"
-        )
-    try:
-        if floats:
-            check_scale(Path("its recording"), wave)
-        if sample_rate is not None:
-            check_rate(Path("its recording"), rate, sample_rate)
+        return read_audio(raw, "its recording", sample_rate=sample_rate, seconds=seconds, full_scale=FULL_SCALE)
     except AudioError as error:
         raise DamagedError(str(error)) from error
-    wave = wave if sample_rate in (None, rate) else resample(wave, rate, sample_rate)
-    return wave if seconds is None else wave[: round(seconds * (sample_rate or rate))]
