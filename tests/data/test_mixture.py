@@ -1,12 +1,14 @@
 """Several worlds as one."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from pullpush.data.clips import load_data
 from pullpush.data.mixture import SEVERAL, Mixed, MixtureConfig, Part, captioned
 from pullpush.data.scenes.world import WorldConfig
-from pullpush.errors import DataNotFoundError, UnknownNameError
+from pullpush.errors import DataNotFoundError, UnknownNameError, check_known
 from pullpush.training.frozen import encoded
 from pullpush.training.trunk import Published
 
@@ -41,6 +43,17 @@ def test_mul_is_all_languages_of_a_part(mixture):
     assert mixture.train.captions(SEVERAL)[:6] == expected
     assert [len(texts) for texts in mixture.train.captions(SEVERAL)] == [4] * 6 + [2] * 3
     assert mixture.train.captions("fra")[8] == load_data(world(1)).train.captions("fra")[5]
+
+
+def test_clips_whose_source_lacks_a_language_have_no_caption_in_it(mixture):
+    first, second = mixture.test.sources
+    english = replace(
+        second, write=lambda columns, language: second.write(columns, check_known("l", language, ["eng"]))
+    )
+    mixed = Mixed.of("test", [first, english])
+    assert mixed.captions("fra") == [*first.captions("fra"), *[[]] * len(second)]
+    with pytest.raises(UnknownNameError):
+        mixed.captions("xxx")
 
 
 def test_relevance_is_that_of_the_parts_and_nothing_between_them(mixture):

@@ -18,7 +18,7 @@ from torch import Tensor
 from pullpush.cache import content_key
 from pullpush.data.clips import SPLITS, Clips, Columns, Config, Index, NoLabelsError, StoredClips, World, load_data
 from pullpush.data.store import row_numbers
-from pullpush.errors import DataNotFoundError, PullPushError, check_known
+from pullpush.errors import DataNotFoundError, PullPushError, UnknownNameError, check_known
 
 SEVERAL = "mul"  # ISO 639-3: several languages
 Write = Callable[[Columns, str], list[list[str]]]
@@ -171,7 +171,16 @@ class Mixed:
         return waves, lengths
 
     def captions(self, language: str) -> list[list[str]]:
-        return self._gathered([clips.captions(language) for clips in self.sources])
+        found, missing = [], []
+        for clips in self.sources:
+            try:
+                found.append(clips.captions(language))
+            except UnknownNameError as error:
+                found.append([[]] * len(clips))
+                missing.append(error)
+        if len(missing) == len(self.sources):
+            raise missing[0]
+        return self._gathered(found)
 
     @property
     def labels(self) -> Tensor:
