@@ -53,6 +53,14 @@ def test_a_loss_whose_forward_is_not_as_declared_is_refused():
             def forward(self, audio, texts):
                 return Output(texts.sum())
 
+    with pytest.raises(TypeError, match="texts and other stand in needs"):
+
+        class Oddly(Loss):
+            uses = ("texts",)
+
+            def forward(self, audio, text, texts=None):
+                return Output(texts.sum())
+
 
 @pytest.mark.parametrize(
     ("given_back", "said"),
@@ -69,6 +77,15 @@ def test_a_loss_that_gives_no_output_of_one_number_is_refused(given_back, said):
             return given_back(audio)
 
     with pytest.raises(TypeError, match=rf"Odd.forward gave {said}: return Output\(value\)"):
+        Odd()(torch.eye(3), torch.eye(3))
+
+
+def test_a_report_of_more_than_a_number_is_refused():
+    class Odd(Loss):
+        def forward(self, audio, text):
+            return Output(audio.sum(), {"spread": audio.std(dim=1)})
+
+    with pytest.raises(TypeError, match=r"Odd\.forward reports 'spread', which is more than one number"):
         Odd()(torch.eye(3), torch.eye(3))
 
 

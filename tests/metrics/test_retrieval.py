@@ -92,9 +92,18 @@ def test_both_directions_of_a_perfect_model():
     assert caption_relevance(3, 5).sum(0).tolist() == [5, 5, 5]
 
 
+def test_relevance_that_is_a_cosine_may_be_rounded():
+    texts = sphere(50, 64, seed=0)
+    assert retrieval(texts @ texts.T, (texts @ texts.T).clamp(0).float())["R@1"] == 1
+    one = torch.nextafter(torch.ones(()), torch.zeros(()))
+    assert retrieval(torch.tensor([[0.9, 0.1]]), torch.stack([one, torch.ones(())])[None], (1,), ())["R@1"] == 1
+
+
 def test_bad_input_is_named():
     with pytest.raises(ValueError, match=r"queries \[1\] have no relevant item"):
         retrieval(torch.zeros(2, 2), torch.tensor([[True, False], [False, False]]))
+    with pytest.raises(ValueError, match=r"have no relevant item \(of 1 or more: see `threshold`\) \(2 in all\)"):
+        retrieval(torch.zeros(2, 2), torch.eye(2) / 2)
     with pytest.raises(ValueError, match=r"NaN for queries \[0\]"):
         retrieval(torch.tensor([[float("nan"), 0.0]]), torch.tensor([[True, False]]))
     with pytest.raises(ValueError, match="one shape"):

@@ -10,7 +10,7 @@ from sklearn.metrics import balanced_accuracy_score
 from pullpush.data.language.vocabulary import load_labels
 from pullpush.data.languages import LANGUAGES
 from pullpush.errors import UnknownNameError, unknown
-from pullpush.metrics import METRICS, difference, pseudo_values
+from pullpush.metrics import METRICS, difference, pseudo_values, zero_shot_predictions
 from pullpush.metrics._zero_shot import prompt_accuracies, spread
 from pullpush.metrics.prompt_templates import GLAP, PICTURES, SOUNDS
 
@@ -33,6 +33,12 @@ def test_each_prompt_alone_and_their_normalised_mean_are_what_scikit_learn_score
     centres = np.array([np.mean(of_class, axis=0) for of_class in prompts.numpy()])
     told = (clips.numpy() @ (centres / np.linalg.norm(centres, axis=1, keepdims=True)).T).argmax(axis=1)
     assert ensemble.mean() == pytest.approx(balanced_accuracy_score(labels, told))
+
+
+def test_a_prompt_counts_alike_however_long_its_vector_is():
+    clips, prompts, _ = made()
+    longer = prompts * torch.rand(5, 4, 1, generator=torch.Generator().manual_seed(1)).exp()
+    assert torch.equal(zero_shot_predictions(clips, longer), zero_shot_predictions(clips, prompts))
 
 
 def test_a_class_without_clips_can_be_mistaken_for_but_has_no_score():

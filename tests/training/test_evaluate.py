@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,7 @@ from torch.nn import functional as F
 from pullpush import metrics
 from pullpush.metrics._retrieval import scores_of
 from pullpush.training import embed, retrieval_rows, retrieval_table, zero_shot
-from pullpush.training.evaluate import embed_texts, recall_at_1
+from pullpush.training.evaluate import embed_texts, first_captions, recall_at_1
 
 
 def test_embeddings_are_those_of_the_model_in_eval_mode():
@@ -18,6 +20,26 @@ def test_embeddings_are_those_of_the_model_in_eval_mode():
     model.eval()
     torch.testing.assert_close(audio[4:5], model.encode_audio(*clips.audio(4)))
     torch.testing.assert_close(text[4], model.encode_text([clips.captions("fra")[4][1]])[0])
+
+
+def test_a_part_that_the_caller_froze_in_eval_mode_stays_there():
+    model = TinyModel()
+    model.audio[1].eval()
+    embed(model, TinyClips(10))
+    assert [part.training for part in (model, model.audio, model.audio[1])] == [True, True, False]
+
+
+def test_blank_captions_are_none_and_the_clip_stays():
+    model, clips = TinyModel(), TinyClips(6)
+    gaps = [["a", "b"], ["c", ""], [None, "d"], ["e", "f"], ["g", " "], ["h"]]
+    clips.captions = lambda language: gaps
+    assert first_captions(clips, "eng") == ([*range(6)], ["a", "c", "d", "e", "g", "h"])
+    assert embed(model, clips)[1].shape == (6, 8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(retrieval_table(model, clips)) == 10
+    with pytest.raises(ValueError, match="caption 1 of each clip was asked for, and one has 1"):
+        embed(model, clips, caption=1)
 
 
 def test_ragged_captions_are_refused():

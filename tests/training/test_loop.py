@@ -21,6 +21,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from pullpush.data.batches import PairDataset, collate
 from pullpush.encoders.pretrained import Pretrained
 from pullpush.errors import DataNotFoundError, PullPushError, TrainingError
+from pullpush.losses import InfoNCE
 from pullpush.training import Diagnostics, Term, checkpoints, loop, recipe, train
 from pullpush.training.loop import numbers
 from pullpush.training.objective import Objective
@@ -280,6 +281,12 @@ def test_radius_is_in_the_steps_table_and_learns():
     assert steps["loss_gradient"].gt(0).all()
     plain = fit().steps
     assert not {"radius", "loss_gradient"} & set(plain)
+
+
+def test_a_loss_that_reports_under_a_name_of_the_table_is_refused(monkeypatch):
+    monkeypatch.setattr(InfoNCE, "learnt", property(lambda loss: {"clips": torch.ones(())}))
+    with pytest.raises(TrainingError, match="a loss reports 'clips', a column that a run has anyway"):
+        fit()
 
 
 def test_loss_with_random_weights_depends_on_the_seed_alone(tmp_path):

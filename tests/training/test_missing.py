@@ -45,6 +45,13 @@ def test_kcl_is_that_of_the_texts_that_are_there(chunk):
     torch.testing.assert_close(outcome.loss, kcl(outcome.offer.audio, texts, present=PRESENT))
 
 
+def test_a_batch_without_any_main_text_is_one_of_the_others():
+    dataset = PairDataset(Gaps(7), languages=LANGUAGES, sampling="all")
+    model, one = TinyModel().eval(), collate([dataset[5]])
+    alone, both = (Objective(model, recipe(name, languages=LANGUAGES))(one).loss for name in ("kcl", "kcl+simcse"))
+    torch.testing.assert_close(both, alone)
+
+
 def test_a_blank_text_is_missing_and_never_encoded():
     one = batch()
     one.texts[5], one.parallel[0][4] = "", "  "

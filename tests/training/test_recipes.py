@@ -86,6 +86,7 @@ def test_an_option_goes_to_every_term_that_has_it_and_a_temperature_to_the_first
     infonce, siglip = both.terms
     assert infonce.options == {"tau": 0.2, "learnable": True}
     assert siglip.options == {"form": "siglip", "bias": -1.0}
+    assert [term.options for term in recipe("siglip-languages").terms] == [recipe("siglip").terms[0].options]
 
 
 def test_an_option_with_a_terms_name_goes_to_that_term_alone():

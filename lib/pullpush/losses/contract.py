@@ -145,6 +145,8 @@ class Loss(nn.Module):
                 f"{cls.__name__}.forward takes ({', '.join(map(str, parameters))}), but the class declares "
                 f"needs = {cls.needs} and uses = {cls.uses}: name the same, with a default for what it uses"
             )
+        if {"texts", "other"} & {*cls.uses} or ("present" in cls.uses and "texts" not in cls.needs):
+            raise TypeError(f"{cls.__name__}: texts and other stand in needs, and present in uses beside texts")
         if cls.languages != "main" and {*cls.needs, *cls.uses} != {"audio", "text"}:
             raise TypeError(f'{cls.__name__} has languages = "{cls.languages}", which is for losses of audio and text')
 
@@ -169,6 +171,8 @@ class Loss(nn.Module):
             value = found.value if isinstance(found, Output) else found
             kind = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else kind_of(value)
             raise TypeError(f"{type(self).__name__}.forward gave {kind}: return Output(value), a tensor without axes")
+        if wrong := [name for name, number in found.report.items() if getattr(number, "ndim", 0)]:
+            raise TypeError(f"{type(self).__name__}.forward reports {wrong[0]!r}, which is more than one number")
         return found
 
     @property

@@ -127,7 +127,7 @@ def _each_language(loss: Loss, offer: Offer) -> Output:
         reports.append(report)
     if not values:
         raise NoTextError(f"no clip of this batch has a text, which {type(loss).__name__} needs")
-    means = {name: torch.stack([report[name] for report in reports]).mean() for name in reports[0]}
+    means = {name: sum(report[name] for report in reports) / len(reports) for name in reports[0]}
     return Output(sum(values) / (1 + len(offer.parallel)), means)  # pyrefly: ignore[bad-argument-type]
 
 

@@ -32,6 +32,7 @@ from pullpush.precision import in_single
 
 KS, MAP_AT = (1, 5, 10), (10, 16)
 DIVISORS = ("reachable", "relevant")
+CLOSE = 1e-6  # to a threshold: a cosine of 1 may be rounded to less
 
 
 def retrieval(
@@ -230,10 +231,14 @@ def relevant_items(similarity: Tensor, relevance: Tensor, threshold: float) -> T
     if torch.isnan(similarity).any():
         rows = torch.isnan(similarity).any(dim=1).nonzero().flatten().tolist()
         raise ValueError(f"similarity is NaN for queries {rows[:10]}: check the embeddings that it comes from")
-    relevant = relevance if relevance.dtype == torch.bool else relevance >= threshold
+    graded = relevance.dtype != torch.bool
+    relevant = relevance >= threshold - CLOSE if graded else relevance
     empty = (~relevant.any(dim=1)).nonzero().flatten().tolist()
     if empty:
-        raise ValueError(f"queries {empty[:10]} have no relevant item ({len(empty)} in all): leave them out and say so")
+        least = f" (of {threshold:g} or more: see `threshold`)" if graded else ""
+        raise ValueError(
+            f"queries {empty[:10]} have no relevant item{least} ({len(empty)} in all): leave them out and say so"
+        )
     return relevant
 
 

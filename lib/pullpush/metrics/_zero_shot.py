@@ -25,7 +25,7 @@ LANGUAGE = "eng"  # of the templates
 def zero_shot_predictions(audio: Tensor, prompts: Tensor) -> Tensor:
     """Class with the most similar prompt: audio `(N, d)`, prompts `(C, d)` or `(C, P, d)` → `(N,)` int64.
 
-    Prompts, or where there are several the means of each class, are brought to unit length, as in CLIP's ensembling.
+    Prompts are brought to unit length, and where there are several the means of each class, as in CLIP's ensembling.
 
     >>> zero_shot_predictions(torch.tensor([[0.6, 0.8]]), torch.eye(2))
     tensor([1])
@@ -36,7 +36,7 @@ def zero_shot_predictions(audio: Tensor, prompts: Tensor) -> Tensor:
     """
     check_embeddings(audio=audio, prompts=prompts)
     if prompts.ndim == 3 and prompts.shape[1]:
-        prompts = prompts.mean(dim=1)
+        prompts = torch.nn.functional.normalize(prompts, dim=-1).mean(dim=1)
     if audio.ndim != 2 or prompts.ndim != 2 or audio.shape[1] != prompts.shape[1] or not len(prompts):
         raise ValueError(
             f"audio (N, d) and prompts (C, d) must share d, got {tuple(audio.shape)} and {tuple(prompts.shape)}"

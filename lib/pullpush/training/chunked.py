@@ -48,7 +48,7 @@ def embed_unique(model: nn.Module, batch: Batch, chunk: int | None, *, cached: b
 
     Args:
         model: has `encode_text(texts, languages)`.
-        batch: some texts may be missing (None or blank), not all.
+        batch: some texts may be missing (None or blank).
         chunk: of the longest texts encoded at once; of shorter ones as many as take no more room. None: all.
         cached: whether one chunk's activations are all that exist at any time, as in `in_chunks`; else all stay.
 
@@ -63,8 +63,9 @@ def embed_unique(model: nn.Module, batch: Batch, chunk: int | None, *, cached: b
         for pair, is_present in zip(zip(texts, languages, strict=True), flags, strict=True)
         if is_present
     }
+    # Where none is there, one stands in: the encoder must stay in the graph of processes that wait for each other.
     # pyrefly: ignore[missing-attribute]
-    pairs = sorted(pairs, key=_size)
+    pairs = sorted(pairs, key=_size) or [("-", batch.languages[0])]
     rows_of_parts = _alike([_size(pair) for pair in pairs], chunk)
     # pyrefly: ignore[bad-assignment]
     parts: list[Part] = [tuple(map(list, zip(*pairs[rows], strict=True))) for rows in rows_of_parts]

@@ -33,12 +33,15 @@ def embed(
         audio `(N, d)`; text `(N, d)`, or `(N, C, d)` for `caption="all"`.
 
     Raises:
-        ValueError: for "all", if clips differ in their number of captions; clips without captions in this language.
+        ValueError: for "all", if clips differ in their number of captions; clips without captions in this language,
+            or without one of this number.
     """
-    captions = split.captions(language)
+    captions = _captions(split, language)
     lacking = len(captions) - len(_captioned(captions))
     if lacking:
         raise ValueError(f"{lacking} of {len(captions)} clips have no caption in {language!r}: evaluate the others")
+    if caption != "all" and (least := min(map(len, captions), default=0)) <= caption:
+        raise ValueError(f"caption {caption} of each clip was asked for, and one has {least}")
     chosen = captions if caption == "all" else [[texts[caption]] for texts in captions]
     text = embed_captions(model, chosen, language=language, batch_size=batch_size)
     return embed_audio(model, split, batch_size=batch_size), text if caption == "all" else text[:, 0]
@@ -108,7 +111,7 @@ def retrieval_table(model: Model, split: Clips, languages: Sequence[str] = ("eng
     said: dict[str, Sequence[Sequence[str]]] = {}
     for language in languages:
         with suppress(UnknownNameError):
-            said[language] = split.captions(language)
+            said[language] = _captions(split, language)
     told = {language: rows for language, captions in said.items() if len(rows := _captioned(captions)) > 1}
     absent = ", ".join(repr(language) for language in languages if language not in told)
     if not told:
@@ -180,7 +183,7 @@ def recall_at_1(model: Model, split: Clips, *, language: str = "eng") -> dict[st
 
 def first_captions(split: Clips, language: str) -> tuple[list[int], list[str]]:
     """The clips that have captions in a language, and the first of each; ValueError where none has."""
-    captions = split.captions(language)
+    captions = _captions(split, language)
     rows = _captioned(captions)
     if not rows:
         raise ValueError(f"no clip to choose the best epoch by has a caption in {language!r}")
@@ -237,9 +240,14 @@ def _interval(values: Tensor) -> tuple[float, float, float]:
     return sure.value, max(sure.low, 0.0), min(sure.high, 1.0)
 
 
+def _captions(split: Clips, language: str) -> list[list[str]]:
+    """Of every clip those that are not blank, as `PairDataset` takes them."""
+    return [[text for text in texts if not is_missing(text)] for texts in split.captions(language)]
+
+
 def _captioned(captions: Sequence[Sequence[str]]) -> list[int]:
-    """The clips whose captions are there."""
-    return [row for row, texts in enumerate(captions) if texts and not any(map(is_missing, texts))]
+    """The clips that have captions."""
+    return [row for row, texts in enumerate(captions) if texts]
 
 
 def _blocks(count: int, size: int) -> Iterator[range]:
@@ -248,11 +256,12 @@ def _blocks(count: int, size: int) -> Iterator[range]:
 
 @contextmanager
 def _evaluating(model: Model) -> Iterator[None]:
-    """Eval mode without gradients; restores the model's mode."""
-    training = model.training
+    """Eval mode without gradients; restores the mode of every part, of which some may stay in eval mode for good."""
+    modes = [(part, part.training) for part in model.modules()]
     model.eval()
     try:
         with torch.no_grad():
             yield
     finally:
-        model.train(training)
+        for part, training in modes:
+            part.training = training

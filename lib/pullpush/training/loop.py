@@ -346,7 +346,10 @@ def details(objective: Objective, outcome: Outcome, recipe: Recipe) -> dict[str,
     """Temperature after the step if there is one, reports, and each term's unweighted value if there are several."""
     tau = objective.tau
     row: dict[str, Any] = {} if tau is None else {"tau": tau}
-    row |= objective.numbers(outcome)
+    reported = objective.numbers(outcome)
+    if taken := {"step", "epoch", "clips", "lr", *NORMS, *row} & reported.keys():
+        raise TrainingError(f"a loss reports {min(taken)!r}, a column that a run has anyway: give it another name")
+    row |= reported
     if outcome.offer.present is not None:
         row["missing texts"] = (~outcome.offer.present).sum()
     if len(recipe.terms) > 1:

@@ -165,6 +165,15 @@ VARIANTS: Mapping[str, tuple[Recipe, str]] = {
         (Recipe("infonce-learnable", (Term("infonce", options={"learnable": True}),)), "InfoNCE, learnable τ"),
         # GLAP's code and SigLIP itself add the bias after the division by τ.
         (Recipe("siglip", (Term("siglip", options={"form": "siglip"}),)), "SigLIP"),
+        (
+            Recipe(
+                "siglip-languages",
+                (Term("siglip-languages", options={"form": "siglip"}),),
+                languages=LANGUAGES,
+                sampling="all",
+            ),
+            "SigLIP, each language",
+        ),
         *_svr_variants(),
         (Recipe("cyclic", CYCLIC), "cyclic terms"),
         (Recipe("simcse-0.1", (Term("simcse", 0.1),)), "SimCSE"),
