@@ -7,6 +7,7 @@ import re
 import shutil
 import tarfile
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -103,12 +104,23 @@ def test_a_written_folder_is_complete_or_written_anew(folder, tmp_path, monkeypa
         ({"languages": ("deu",)}, UnknownNameError, "deu"),
         ({"languages": ("fra",)}, PullPushError, r"4 of 20 clips have no caption in fra: .* \[4, 9, 14, 19\]"),
         ({"columns": ("fil",)}, UnknownNameError, "did you mean 'file'"),
+        ({"columns": ("captions",)}, PullPushError, "leave 'captions' out of the columns"),
         ({"per_shard": 0}, ValueError, "at least 1"),
     ],
 )
 def test_what_cannot_be_written(home, tmp_path, options, error, message):
+    held = clips()
     with pytest.raises(error, match=message):
-        write_shards(clips(), tmp_path / "set", **options)
+        write_shards(
+            replace(held, columns={**held.columns, "captions": held.captions("eng")}), tmp_path / "set", **options
+        )
+
+
+def test_shards_are_written_at_the_rate_that_clips_are_kept_in(home, tmp_path):
+    held = clips(3)
+    kept = replace(held, waveforms=replace(held.waveforms, sample_rate=48_000))
+    folder = write_shards(kept, tmp_path / "set")
+    assert torch.equal(read_shards(folder, sample_rate=48_000).audio(0)[0], kept.audio(0)[0])
 
 
 # Shards and webdataset

@@ -11,6 +11,8 @@ from pullpush.data.language.vocabulary import word_frequencies, words
 def test_words_are_lower_case_without_punctuation_but_within():
     assert words("A dog barks, then (suddenly)") == ["a", "dog", "barks", "then", "suddenly"]
     assert words("") == words(" .,! ") == []
+    assert words("कुत्ता भौंकता है, หมา") == ["कुत्ता", "भौंकता", "है", "หมา"]
+    assert words("un cafe\u0301") == ["un", "caf\u00e9"]
     assert words("L'horloge fait tic-tac; someone's dog-") == ["l'horloge", "fait", "tic-tac", "someone's", "dog"]
 
 

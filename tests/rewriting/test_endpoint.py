@@ -57,6 +57,15 @@ def kept(home):
 # ------------------------------------------------------------------------------------------------ answers, once
 
 
+def test_english_prompts_are_for_english_captions():
+    french = create("endpoint", model="any", through="French")
+    assert french.through == ("French",)
+    assert french.of(None, "eng") is french
+    with pytest.raises(RewritingError, match="these prompts ask for English captions, got 'fra'"):
+        french.of(None, "fra")
+    assert endpoint().of(None, "fra") == endpoint()
+
+
 def test_answers_come_in_order_and_are_asked_once(home, serving):
     with serving() as server:
         assert endpoint().rewrite([*TEXTS, TEXTS[0]]) == [*LOUD, LOUD[0]]

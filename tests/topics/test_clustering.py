@@ -200,6 +200,7 @@ def test_labels_by_chance_agree_with_nothing_and_keep_their_sizes():
 def test_names_of_labels_do_not_matter_and_outliers_are_left_out():
     found = agreement([2, 2, 0, 0, -1, 1], ["a", "a", "b", "b", "b", ""])
     assert (found["AMI"], found["ARI"], found["labelled"]) == (1, 1, 4 / 6)
+    assert agreement([2, 2, 0, 0, -1, 1], ["a", "a", "b", "b", "b", -1]) == found
     with pytest.raises(TopicsError, match="nothing to compare"):
         agreement([-1, -1], ["a", "b"])
     with pytest.raises(TopicsError, match="not None"):

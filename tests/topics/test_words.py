@@ -74,3 +74,4 @@ def test_captions_without_words_are_named():
 def test_letters_of_every_script_are_words():
     words = topic_words(["собака лает", "дождь идёт"], np.array([0, 1]))
     assert {word for word, _ in words[0]} == {"собака", "лает"}
+    assert {word for word, _ in topic_words(["कुत्ता भौंकता", "rain"], np.array([0, 1]))[0]} == {"कुत्ता", "भौंकता"}

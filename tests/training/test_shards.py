@@ -1,8 +1,10 @@
 """The command trains from shards: in two processes as in one, whatever is damaged."""
 
 import os
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -67,7 +69,7 @@ def test_a_world_of_shards(mine, tmp_path):
     held = clips(8, 2)
     assert torch.equal(world.valid.audio(slice(0, 8))[0], held.audio(slice(0, 8))[0])
     assert world.valid.captions("eng") == held.captions("eng")
-    assert world.valid.columns["file"][1] == "000000.tar/000000001"
+    assert world.valid.columns["file"][1] == "valid/000000.tar/000000001"
     assert len(world.test) == 4
     assert torch.equal(world.test.relevance(), torch.eye(4))
     with pytest.raises(UnknownNameError, match="known: eng"):
@@ -77,6 +79,34 @@ def test_a_world_of_shards(mine, tmp_path):
     assert len(load_data(named).train.pairs()) == 20
     assert named.load().valid.key == world.valid.key
     assert ShardSet(str(pattern)).key != ShardSet(str(pattern), seconds=1).key != world.train.key
+
+
+def test_no_shard_is_in_two_splits_or_beside_the_groups(mine):
+    where = f"{mine / 'train'}?valid={mine / 'train' / 'speech'}&test={mine / 'test'}"
+    with pytest.raises(PullPushError, match=r"2 shards are in valid and in train, such as .*speech/000000\.tar"):
+        ShardsConfig(where).load()
+    shutil.copy(mine / "test" / "000000.tar", mine / "train" / "loose.tar")
+    with pytest.raises(PullPushError, match=r"loose\.tar lies beside folders with shards, which are groups"):
+        ShardsConfig(str(mine)).load()
+
+
+@pytest.mark.filterwarnings("ignore:.*damaged")
+def test_clips_of_several_folders_have_names_of_their_own(mine):
+    both = read_shards([mine / "train" / "sound", mine / "train" / "speech"])
+    assert len({*both.columns["file"]}) == len(both) == 26
+    write_shards(clips(8, 2), mine / "named", columns=("file",))
+    assert read_shards(mine / "named").columns["file"] == clips(8, 2).columns["file"]
+
+
+def test_captions_without_a_language_are_in_the_one_that_is_said(mine):
+    write_shards(clips(4), mine / "plain")
+    rewrite(mine / "plain" / "000000.tar", lambda name, held: b'{"text": "un son"}' if "json" in name else held)
+    assert read_shards(mine / "plain").captions("eng") == [["un son"]] * 4
+    french = read_shards(mine / "plain", unnamed="fra")
+    assert french.captions("fra") == french.captions("mul") == [["un son"]] * 4
+    for found, other in ((french, "eng"), (read_shards(mine / "plain"), "fra")):
+        with pytest.raises(UnknownNameError, match=r"known: (eng|fra)"):
+            found.captions(other)
 
 
 def test_damaged_clips_of_a_split_are_left_out(mine):
@@ -100,6 +130,10 @@ def test_what_is_missing_is_said(mine, tmp_path, capsys):
             ShardsConfig(str(mine), **{name: wrong})
     options = parser().parse_args(["--out", "run", "--dataset", "shards:/data/mine", "--seconds", "5", "--test", "9"])
     assert config_of(options, recipe_of(options)) == ShardsConfig("/data/mine", seconds=5, n_test=9)
+    members = {"audio": "several", "encoder_options": {"audio_members": ["yamnet", "sfx"]}, "languages": ["fra", "eng"]}
+    one = replace(recipe_of(options), **members)
+    wanted = ShardsConfig("/data/mine", seconds=5, n_test=9, unnamed="fra", sample_rate=44_100)
+    assert config_of(options, one) == wanted
     for given in (["--overlap"], ["--train", "9"], ["--captions", "every"]):
         assert main(command(mine, "--out", str(tmp_path / "run"), *given)) == 1
         assert f"{' '.join(given[:1])}" in capsys.readouterr().err

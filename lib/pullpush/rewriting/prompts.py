@@ -7,10 +7,12 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from pullpush.cache import content_key
+from pullpush.data.clips import Clips
 from pullpush.data.draws import number as draw
+from pullpush.data.language.vocabulary import Event
 from pullpush.data.scenes.augmented import Merger, Rewriter, RewritingError, check_pairs
 
 LANGUAGES = ("French", "German", "Spanish", "Italian", "Portuguese", "Dutch", "Russian", "Chinese", "Japanese")
@@ -70,9 +72,15 @@ class Prompted(Rewriter, Merger):
     seed: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "through", tuple(self.through))
+        object.__setattr__(self, "through", (self.through,) if isinstance(self.through, str) else tuple(self.through))
         if not self.through:
             raise ValueError("through needs at least one language")
+
+    def of(self, clips: Clips, language: str, events: Sequence[Event] = ()) -> Self:
+        """See `Rewriter`; `RewritingError` for other captions than English ones by the prompts that ask for these."""
+        if language != "eng" and self.prompts == Prompts():
+            raise RewritingError(f"these prompts ask for English captions, got {language!r}: give prompts of your own")
+        return self
 
     @abstractmethod
     def answers(self, questions: Sequence[Question]) -> list[str]:

@@ -305,8 +305,7 @@ def agreement(labels: ArrayLike, classes: ArrayLike) -> dict[str, float]:
         raise TopicsError(f"a label and a class a caption are compared: got {ours.shape} and {theirs.shape}")
     if any(each is None for each in theirs.tolist()):
         raise TopicsError('a caption without a class has the class "" or -1, not None')
-    missing = "" if theirs.dtype.kind in "UO" else OUTLIER
-    kept = (ours != OUTLIER) & (theirs != missing)
+    kept = (ours != OUTLIER) & ~np.isin(theirs.astype(str), ["", str(OUTLIER)])
     if not kept.any():
         raise TopicsError("nothing to compare: every caption is an outlier, or has no class")
     a, b = ours[kept], theirs[kept]

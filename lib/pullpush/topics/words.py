@@ -1,17 +1,18 @@
 """What a topic is about: the words that stand out in its captions, by class-based TF-IDF (Grootendorst 2022, §3.3)."""
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import regex
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import CountVectorizer
 
 from pullpush.errors import PullPushError
 
 Words = tuple[tuple[str, float], ...]  # the words of one topic with their weights, heaviest first
-APART = re.compile(r"[^\w\s]|_")  # what is neither a letter nor a digit nor a space
+APART = regex.compile(r"[^\w\s\p{M}\p{N}]|_")  # what is neither a letter with its marks nor a digit nor a space
+WORD = regex.compile(r"[\w\p{M}\p{N}]{2,}")
 
 
 class TopicsError(PullPushError, ValueError):
@@ -48,7 +49,7 @@ def count_words(texts: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
     Words are of two letters or digits or more, in lower case. Signs are left out and join what they divide ("dog's" is
     "dogs"), as in BERTopic, which keeps Latin letters alone; for English captions that is the same.
     """
-    vectorizer = CountVectorizer()
+    vectorizer = CountVectorizer(tokenizer=WORD.findall, token_pattern=None)
     try:
         counts = vectorizer.fit_transform([APART.sub("", text) for text in texts])
     except ValueError as error:  # scikit-learn's "empty vocabulary"

@@ -186,9 +186,10 @@ def config_of(options: argparse.Namespace, chosen: Recipe) -> Config:
         return WorldConfig(bank=options.bank or "tuxpaint", seed=options.world_seed, **scenes)
     if options.bank is not None:
         raise ValueError("--bank makes scenes, --dataset reads recordings: give one of them")
-    sample_rate = AUDIO[chosen.audio].sample_rate or SAMPLE_RATE
+    heard = chosen.encoder_options.get("audio_members", [chosen.audio])  # by several encoders, or one
+    sample_rate = max(AUDIO[name].sample_rate or SAMPLE_RATE for name in heard)
     if options.dataset.startswith(SHARDS):
-        return shards_config(options, sample_rate)
+        return shards_config(options, sample_rate, chosen.languages[0])
     return CorpusConfig(
         options.dataset,
         sample_rate=sample_rate,
@@ -200,7 +201,7 @@ def config_of(options: argparse.Namespace, chosen: Recipe) -> Config:
     )
 
 
-def shards_config(options: argparse.Namespace, sample_rate: int) -> ShardsConfig:
+def shards_config(options: argparse.Namespace, sample_rate: int, unnamed: str) -> ShardsConfig:
     """The shards that are asked for: "shards:/data/mine"; what goes with clips in memory alone is refused."""
     memory = {"--train": options.train, "--subset": options.subset, "--text-cleaning": options.text_cleaning}
     memory |= {"--captions every": options.captions == "every", "--overlap": options.overlap}
@@ -208,7 +209,7 @@ def shards_config(options: argparse.Namespace, sample_rate: int) -> ShardsConfig
         raise ValueError(f"{', '.join(given)} cannot be had with shards, which are read as they are needed")
     where = options.dataset.removeprefix(SHARDS)
     sizes = {"n_valid": options.valid, "n_test": options.test}
-    return ShardsConfig(where, seconds=options.seconds, sample_rate=sample_rate, **sizes)
+    return ShardsConfig(where, seconds=options.seconds, sample_rate=sample_rate, unnamed=unnamed, **sizes)
 
 
 def report(result: Result, test: Clips, queries: Queries | None, out: Path) -> None:

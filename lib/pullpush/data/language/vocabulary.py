@@ -6,7 +6,7 @@ eight further languages, which is all that the multilingual USE reads, and names
 the languages of GLAP's Table 7.
 """
 
-import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
+import regex
 
 from pullpush.data.languages import LANGUAGES as LANGUAGES, VocabularyError, language_files, load_languages, read_table
 from pullpush.errors import unknown
@@ -151,7 +152,8 @@ def load_labels() -> Labels:
 
 # Chinese and Japanese write no spaces: each such character counts as a word of its own, which needs no dictionary.
 _UNSPACED = r"[\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
-_WORD = re.compile(rf"{_UNSPACED}|(?:(?!{_UNSPACED})\w)+(?:['’·-](?:(?!{_UNSPACED})\w)+)*")
+_LETTER = rf"(?:(?!{_UNSPACED})[\w\p{{M}}\p{{N}}])"  # marks belong to the letters of Hindi, Thai or pointed Hebrew
+_WORD = regex.compile(rf"{_UNSPACED}|{_LETTER}+(?:['’·-]{_LETTER}+)*")
 
 
 def words(text: str) -> list[str]:
@@ -160,7 +162,7 @@ def words(text: str) -> list[str]:
     >>> words("A dog's bark, 犬が")
     ['a', "dog's", 'bark', '犬', 'が']
     """
-    return _WORD.findall(text.lower())
+    return _WORD.findall(unicodedata.normalize("NFC", text.lower()))
 
 
 def word_frequencies(captions: Iterable[str], *, vocabulary: int = 20_000) -> pd.DataFrame:

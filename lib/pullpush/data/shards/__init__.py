@@ -7,9 +7,12 @@ Folders in `train` are groups of clips by their names, for `Recipe.balance`.
 """
 
 import json
+import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -37,7 +40,8 @@ class ShardsConfig:
     where: a folder that holds folders `train`, `valid` and `test`; or a folder or pattern to learn from with the others
     behind it, "/data/train-{000..099}.tar?valid=/data/valid&test=/data/test". seconds: longer recordings are cut to
     this; None keeps all. n_valid, n_test: only the first so many clips; None takes all. sample_rate: in Hz, that the
-    clips for validation and test are kept in; those to learn from are resampled to what the model takes.
+    clips for validation and test are kept in; those to learn from are resampled to what the model takes. unnamed: the
+    language of captions that name none; of what is learnt from, these are in the recipe's first.
     """
 
     where: str
@@ -45,6 +49,7 @@ class ShardsConfig:
     n_valid: Count | None = None
     n_test: Count | None = None
     sample_rate: Count = SAMPLE_RATE
+    unnamed: str = "eng"
 
     def __post_init__(self) -> None:
         check_fields(self, of="shards")
@@ -61,7 +66,7 @@ class ShardsConfig:
 
     def load(self) -> World:
         """The shards to learn from as they are, those of the other splits decoded into the cache; raises as
-        `read_shards` does, and `DataNotFoundError` where a split is missing.
+        `read_shards` does, `DataNotFoundError` where a split is missing, and `PullPushError` where a shard is in two.
         """
         places = self.places
         if lost := [name for name in SPLITS[1:] if name not in places]:
@@ -69,8 +74,16 @@ class ShardsConfig:
                 f"no shards for {' and '.join(lost)} with {self.where}: put them into folders valid and test beside "
                 "train, or name them, in quotes: 'shards:/data/train?valid=/data/valid&test=/data/test'"
             )
-        options = {"sample_rate": self.sample_rate, "seconds": self.seconds}
+        options = {"sample_rate": self.sample_rate, "seconds": self.seconds, "unnamed": self.unnamed}
         splits: dict[str, Any] = {"train": ShardSet(groups_in(places["train"]), self.seconds)}
+        of_split = {name: {str(shard.path) for shard in shards_of(places[name])} for name in SPLITS[1:]}
+        of_split["train"] = {str(shard.path) for where in splits["train"].sets.values() for shard in shards_of(where)}
+        for one, other in combinations(of_split, 2):
+            if both := of_split[one] & of_split[other]:
+                raise PullPushError(
+                    f"{len(both)} shards are in {one} and in {other}, such as {min(both)}: name a folder or a pattern "
+                    "for each split that holds no other's"
+                )
         splits["valid"] = read_shards(places["valid"], name="valid", n=self.n_valid, **options)
         splits["test"] = read_shards(places["test"], name="test", n=self.n_test, **options)
         return World(self, splits, parts=("data/decoding", "data/relevance"))
@@ -89,20 +102,28 @@ class ShardSet:
         return ShardDataset(self.where, seconds=self.seconds, **options)
 
     @property
+    def sets(self) -> Mapping[str, Where]:
+        """Where the shards of each group are."""
+        return self.where if isinstance(self.where, Mapping) else {"": self.where}
+
+    @property
     def key(self) -> str:
         """Names the shards' content, by their checksums, or else their times and ends, and how it is read."""
-        sets = self.where if isinstance(self.where, Mapping) else {"": self.where}
-        prints = {name: list(map(_print, shards_of(where))) for name, where in sets.items()}
+        prints = {name: list(map(_print, shards_of(where))) for name, where in self.sets.items()}
         return content_key([versions("data/decoding"), self.seconds, prints])
 
 
 def groups_in(where: str) -> Where | dict[str, Where]:
-    """The folders with shards in a folder, by their names; the folder or pattern itself where there are none."""
+    """The folders with shards in a folder, by their names; the folder or pattern itself where there are none.
+
+    Raises:
+        PullPushError: there are shards beside such folders, which are of no group.
+    """
     folder = Path(where).expanduser()
     inside = sorted({path.parent for path in folder.glob("*/[!.]*.tar")}) if folder.is_dir() else []
-    if not inside or any(folder.glob("[!.]*.tar")):
-        return where
-    return {path.name: path for path in inside}
+    if inside and (loose := sorted(folder.glob("[!.]*.tar"))):
+        raise PullPushError(f"{loose[0]} lies beside folders with shards, which are groups: put it into one of its own")
+    return {path.name: path for path in inside} or where
 
 
 def read_shards(
@@ -112,15 +133,17 @@ def read_shards(
     sample_rate: int = SAMPLE_RATE,
     seconds: float | None = None,
     n: int | None = None,
+    unnamed: str = "eng",
 ) -> StoredClips:
     """Shards of a size that a disk holds, decoded into the cache once.
 
     where: see `shards_of`; name: of the split; sample_rate: in Hz, that recordings are kept in; seconds: longer ones
-    are cut to this; n: only the first so many.
+    are cut to this; n: only the first so many; unnamed: the language of captions that name none.
 
     Returns:
-        Clips in the order of the shards with the columns "file" (shard and key), "captions" (by language) and those
-        that all samples have. A warning says how many samples are damaged, which are left out.
+        Clips in the order of the shards with the columns "captions" (by language), those that all samples have, and
+        "file" if that is none of these: shard and key, behind the folders that tell them apart. A warning says how many
+        samples are damaged, which are left out.
 
     Raises:
         DataNotFoundError: there are no such shards.
@@ -129,8 +152,10 @@ def read_shards(
     check_setting("seconds", seconds, Positive | None)
     check_setting("n", n, Count | None)
     shards = shards_of(where)
-    key = content_key([versions("data/decoding"), list(map(_print, shards)), sample_rate, seconds, n])
-    folder = cached_dir(KIND, key, lambda place: _decode(place, shards, sample_rate, seconds, n))
+    above = Path(os.path.commonpath([shard.path.parent for shard in shards])).parent
+    names = [shard.path.relative_to(above).as_posix() for shard in shards]
+    key = content_key([versions("data/decoding"), list(map(_print, shards)), names, sample_rate, seconds, n])
+    folder = cached_dir(KIND, key, lambda place: _decode(place, shards, names, sample_rate, seconds, n))
     table = json.loads((folder / TABLE).read_text(encoding="utf-8"))
     rows, damaged = table["clips"], table["damaged"]
     if damaged:
@@ -141,24 +166,28 @@ def read_shards(
     if not rows:
         raise PullPushError(f"none of the samples of {where} can be read: {', '.join(damaged[:3])}")
     common = [column for column in rows[0]["columns"] if all(column in row["columns"] for row in rows)]
-    columns = {column: [row["columns"][column] for row in rows] for column in common}
-    columns |= {column: [row[column] for row in rows] for column in ("file", "captions")}
+    columns = {"file": [row["file"] for row in rows]}
+    columns |= {column: [row["columns"][column] for row in rows] for column in common}
+    columns["captions"] = [row["captions"] for row in rows]
     waveforms = store.read(folder, sample_rate=sample_rate)
+    write = partial(captions_of, unnamed=unnamed)
     return StoredClips(
-        name, content_key([bytes_key(folder), sample_rate]), waveforms, np.arange(len(rows)), columns, captions_of
+        name, content_key([bytes_key(folder), sample_rate]), waveforms, np.arange(len(rows)), columns, write
     )
 
 
-def captions_of(columns: Columns, language: str) -> list[list[str]]:
+def captions_of(columns: Columns, language: str, *, unnamed: str = "eng") -> list[list[str]]:
     """The captions of clips from shards in a language; `UnknownNameError` where none has any.
+
+    unnamed: the language of captions that name none.
 
     >>> captions_of({"captions": [{"eng": ["a dog"]}, {"fra": ["un chat"]}]}, "eng")
     [['a dog'], []]
     """
     known = columns["captions"]
-    captions = [list(captions_in(Annotation(each, {}), (language,))[language]) for each in known]
+    captions = [list(captions_in(Annotation(each, {}), (unnamed, language))[language]) for each in known]
     if not any(captions):
-        raise unknown("language of these captions", language, {name for each in known for name in each})
+        raise unknown("language of these captions", language, {name or unnamed for each in known for name in each})
     return captions
 
 
@@ -166,13 +195,20 @@ def _print(shard: Shard) -> list[Any]:
     return [shard.path.name, shard.samples, shard.checksum or [shard.path.stat().st_mtime_ns, fingerprint(shard.path)]]
 
 
-def _decode(folder: Path, shards: tuple[Shard, ...], sample_rate: int, seconds: float | None, n: int | None) -> None:
+def _decode(
+    folder: Path,
+    shards: Sequence[Shard],
+    names: Sequence[str],
+    sample_rate: int,
+    seconds: float | None,
+    n: int | None,
+) -> None:
     """Write the recordings (see store.py) and their annotations to a folder."""
     clips: list[dict[str, Any]] = []
     damaged: list[str] = []
 
     def waves() -> Iterator[np.ndarray]:
-        for shard in shards:
+        for shard, name in zip(shards, names, strict=True):
             samples, problem = samples_of(shard.path)
             for number in range(shard.samples):
                 if n is not None and len(clips) == n:
@@ -186,7 +222,7 @@ def _decode(folder: Path, shards: tuple[Shard, ...], sample_rate: int, seconds: 
                 except DamagedError as error:
                     damaged.append(f"{sample.key} in {shard.path} ({error})")
                     continue
-                clips.append({**annotation._asdict(), "file": f"{shard.path.name}/{sample.key}"})
+                clips.append({**annotation._asdict(), "file": f"{name}/{sample.key}"})
                 yield store.to_int16(wave.clamp(-1, 1).numpy())
 
     store.write(folder, waves())

@@ -75,7 +75,7 @@ def write_shards(
     languages: Sequence[str] = ("eng",),
     per_shard: int = 1000,
     columns: Sequence[str] = (),
-    sample_rate: int = SAMPLE_RATE,
+    sample_rate: int | None = None,
 ) -> Path:
     """Write clips to shards: FLAC of 16 bits, with captions and columns as JSON; the same clips give the same bytes.
 
@@ -86,13 +86,15 @@ def write_shards(
         languages: of the captions that are written.
         per_shard: samples in a shard. Shards of 100 MB to 1 GB suit network storage.
         columns: which of the clips' columns go along; they hold texts, numbers, and lists of these.
-        sample_rate: in Hz, that the clips are asked for and written in.
+        sample_rate: in Hz, that the clips are asked for and written in; None: what they are kept in, 16 kHz where that
+            is not known.
 
     Raises:
         ValueError: less than one sample in a shard.
-        PullPushError: the folder holds shards; clips have no caption in any of the languages.
+        PullPushError: the folder holds shards; clips have no caption in any of the languages; a column of captions.
         UnknownNameError: the clips have no such language or column.
     """
+    sample_rate = sample_rate or getattr(getattr(clips, "waveforms", None), "sample_rate", SAMPLE_RATE)
     folder, counts = Path(folder).expanduser(), []
     if (folder / INDEX).exists():
         raise PullPushError(f"{folder} holds shards already: name another folder, or remove it")
@@ -199,6 +201,8 @@ def _annotations(clips: Clips, languages: Sequence[str], columns: Sequence[str])
     """Captions and columns of each clip as JSON, with the numbers and arrays of numpy as plain ones."""
     captions = {language: clips.captions(language) for language in languages}
     check_all_known("column of the clips", columns, clips.columns)
+    if taken := {*columns} & {*TEXTS}:
+        raise PullPushError(f"captions are written by their languages: leave {min(taken)!r} out of the columns")
     if silent := [row for row in range(len(clips)) if not any(texts[row] for texts in captions.values())]:
         raise PullPushError(
             f"{len(silent)} of {len(clips)} clips have no caption in {', '.join(languages)}: leave out clips "
