@@ -94,10 +94,10 @@ def listed(table: pd.DataFrame, *, scale: float = 100, digits: int = 1) -> pd.Da
 
     table: of `gains` or `differences`.
     """
-    spec = f"+z.{digits}f"
+    spec = f".{digits}f"  # of an end that is rounded to zero the sign says whether zero is within
     cells = [
-        f"{scale * row['value']:{spec}} ± {scale * row['half width']:z.{digits}f} "
-        f"[{scale * row['low']:{spec}}, {scale * row['high']:{spec}}]".replace("-", "−")
+        f"{scale * row['value']:+z{spec}} ± {scale * row['half width']:z{spec}} "
+        f"[{scale * row['low']:+{spec}}, {scale * row['high']:+{spec}}]".replace("-", "−")
         for row in table.to_dict("records")
     ]
     front = table.drop(columns=[name for name in (*GAIN, *MORE) if name in table]).rename(columns={"baseline": "over"})
