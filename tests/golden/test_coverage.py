@@ -46,8 +46,7 @@ ROWS = {
     "training": [
         *(f"training/{name}.py" for name in ("chunked", "diagnostics", "evaluate", "loop", "objective")),
         *(f"training/{name}.py" for name in ("checkpoints", "optimiser", "terms")),
-        "training/frozen.py: blocks Encoded.write Encoded.read Encoded.rows Encoded.select",
-        "training/frozen.py: Activated.write Activated.read Activated.rows Activated.select EncodedClips.audio",
+        "training/frozen.py: blocks write_features write_activations read Encoded.audio Encoded.select",
     ],
     "data: scenes and their sound": [
         *(f"data/scenes/{name}.py" for name in ("composer", "held_out", "renderer", "scene")),

@@ -9,7 +9,6 @@ from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.encoders import create
 from pullpush.errors import AudioError, TrainingError, UnknownNameError
 from pullpush.training import encoded, on_features, recipe
-from pullpush.training.frozen import Activated
 from pullpush.training.runs import Plan
 from pullpush.training.trunk import Published
 
@@ -81,7 +80,6 @@ def test_activations_go_through_the_upper_part_to_the_features_of_the_whole(worl
 
 
 def test_each_clip_has_the_activations_of_its_length(world, below):
-    assert isinstance(below.test, Activated)
     assert below.test.lengths.tolist() == [-(-length // 160) * 4 for length in world.test.lengths.tolist()]
     values, lengths = below.test.audio([5, 2])
     assert lengths.tolist() == below.test.lengths[[5, 2]].tolist()
@@ -113,8 +111,8 @@ def test_activations_are_computed_once_and_have_keys_of_their_own(world, below, 
     monkeypatch.setattr(Published, "load", lambda trunk: pytest.fail("encoded again"))
     again = encoded(world, Published("parts", level="lower"))
     assert again.train.key == below.train.key
-    assert np.array_equal(again.train.values, below.train.values)
-    assert again.train.values.dtype == np.float16
+    assert np.array_equal(again.train.features, below.train.features)
+    assert again.train.features.dtype == np.float16
     sizes = [path.stat().st_size for path in (home() / "features").glob("*/values.f16")]
     assert 2 * int(below.train.lengths.sum()) in sizes
 

@@ -24,7 +24,7 @@ from pullpush.losses import Offer
 from pullpush.training import evaluate
 from pullpush.training.chunked import chunk_size, embed_unique, in_chunks
 from pullpush.training.diagnostics import Diagnostics
-from pullpush.training.frozen import Activated, Encoded
+from pullpush.training.frozen import WRITE, read
 from pullpush.training.loop import Result
 from pullpush.training.objective import Objective, bring_columns, in_parts, parts_of
 from pullpush.training.optimiser import clip_gradients, make_optimiser, rate
@@ -290,12 +290,12 @@ def evaluated() -> Values:
 def features() -> Values:
     """What is stored of clips and read again: features, and activations of the lower part of an encoder."""
     clips, encoder = tiny.Coarse(70), tiny.Halves().eval()
-    with TemporaryDirectory() as folder:
-        for kind in (Encoded, Activated):
-            kind.write(Path(folder), encoder, clips, jobs=1, progress=False)
-        whole, lower = Encoded.read(clips, Path(folder), ""), Activated.read(clips, Path(folder), "")
-        values: dict[str, Any] = {"size": whole.dim}
-        for name, each in {"features": whole, "activations": lower}.items():
+    values: dict[str, Any] = {}
+    for level, name in {"features": "features", "lower": "activations"}.items():
+        with TemporaryDirectory() as folder:
+            WRITE[level](Path(folder), encoder, clips, jobs=1, progress=False)
+            each = read(clips, Path(folder), "")
+            values |= {"size": each.dim} if level == "features" else {}
             some = each.select([3, 66, 5])
             rows = {"all": each.audio(slice(None)), "one": each.audio(-1), "of some": some.head(2).audio([1, 0])}
             about = (each.name, each.graded, [*each.columns], each.captions("eng")[0], each.prompts()[1], each.key)

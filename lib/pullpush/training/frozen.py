@@ -11,7 +11,6 @@ the base left it, texts as their frozen encoder gives.
 """
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -87,7 +86,7 @@ def splits_encoder(base: Base, *, progress: bool | None = None) -> Callable[[Cli
             splits_encoder(Published(name, options, trunk.seed), progress=progress) for name in trunk.options["members"]
         ]
         return lambda clips: _together([encode(clips) for encode in members])
-    card, kind = AUDIO[trunk.encoder], KINDS[trunk.level]
+    card, write = AUDIO[trunk.encoder], WRITE[trunk.level]
     # Several blocks of a large model may not fit; what travels in a package or is trained here is small.
     jobs = 1 if card.pretrained and card.wheel is None else None
     loaded: list[AudioEncoder] = []  # read once, and only if a split is not there yet
@@ -99,11 +98,11 @@ def splits_encoder(base: Base, *, progress: bool | None = None) -> Callable[[Cli
         def build(place: Path) -> None:
             if not loaded:
                 loaded.append(trunk.load())
-            kind.write(place, loaded[0], clips, jobs=jobs, progress=progress)
+            write(place, loaded[0], clips, jobs=jobs, progress=progress)
 
         key = content_key([versions("training/features", *trunk.parts), clips.key, trunk.digest])
         folder = cached_dir(KIND, key, build)
-        return kind.read(clips, folder, content_key([bytes_key(folder), clips.key]))
+        return read(clips, folder, content_key([bytes_key(folder), clips.key]))
 
     return encode
 
@@ -137,26 +136,54 @@ def _of_clips(name: str) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class EncodedClips(ABC):
-    """Clips whose audio is replaced; all else is the clips' own (see `data.clips.Clips`).
+class Encoded:
+    """Clips whose audio is what an encoder made of it; all else is the clips' own (see `data.clips.Clips`).
 
-    clips: what was heard.
+    clips: what was heard; features: `(N, D)` float32, memory-mapped; key: names the clips and features, both by their
+    bytes; bounds: `(N, 2)` int64, where features are the activations of the encoder's lower part, as many a clip as it
+    is long, all float16 in one row: where each clip's begin and end.
+
+    >>> from pullpush.data.scenes.world import WorldConfig, load_world
+    >>> world = load_world(WorldConfig("synthetic", n_train=2, n_valid=2, n_test=2, n_single_per_event=1))
+    >>> Encoded(world.test, np.ones((2, 3), np.float32)).audio(0)
+    (tensor([[1., 1., 1.]]), tensor([3]))
+    >>> Encoded(world.test, np.ones(3, np.float16), bounds=np.array([[0, 2], [2, 3]])).audio([0, 1])
+    (tensor([[1., 1.],
+            [1., 0.]]), tensor([2, 1]))
     """
 
     clips: Clips
+    features: np.ndarray = field(repr=False)
+    key: str = ""
+    bounds: np.ndarray | None = field(default=None, repr=False)
 
-    @property
-    def key(self) -> str:
-        """Names the clips and what replaces their audio, both by their bytes."""
-        return ""
+    def __post_init__(self) -> None:
+        of_clips, name = (self.features, "features") if self.bounds is None else (self.bounds, "bounds")
+        if of_clips.ndim != 2 or len(of_clips) != len(self.clips):
+            raise ValueError(f"{len(self.clips)} clips need {name} of as many rows, got {of_clips.shape}")
+
+    name = _of_clips("name")
+    graded = _of_clips("graded")
+    columns = _of_clips("columns")
+    labels = _of_clips("labels")
+    captions = _of_clips("captions")
+    prompts = _of_clips("prompts")
+    relevance = _of_clips("relevance")
 
     def __len__(self) -> int:
         return len(self.clips)
 
     @property
-    @abstractmethod
+    def dim(self) -> int:
+        """D, the size of a clip's features."""
+        return self.features.shape[1]
+
+    @property
     def lengths(self) -> Tensor:
         """`(N,)` int64, numbers in each clip's row."""
+        if self.bounds is None:
+            return torch.full((len(self),), self.dim)
+        return torch.from_numpy(self.bounds[:, 1] - self.bounds[:, 0])
 
     def audio(self, index: Index, *, sample_rate: int | None = None) -> tuple[Tensor, Tensor]:
         """What replaces the audio of some clips, `(B, T)` float32, zero beyond each length, and the lengths `(B,)`.
@@ -169,151 +196,70 @@ class EncodedClips(ABC):
                 f"features have no sample rate, got {sample_rate}: ask the clips that were encoded, or take an audio "
                 "encoder for features (see on_features)"
             )
-        return self.rows(row_numbers(index, len(self)))
+        rows = row_numbers(index, len(self))
+        if self.bounds is None:
+            return torch.from_numpy(self.features[rows]), self.lengths[rows]  # a copy: the cache cannot be written to
+        parts = [torch.from_numpy(self.features[start:stop].astype(np.float32)) for start, stop in self.bounds[rows]]
+        return padded(parts)
 
-    @abstractmethod
-    def rows(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
-        """`audio` of clips by their numbers, `(B,)` int64."""
-
-    name = _of_clips("name")
-    graded = _of_clips("graded")
-    columns = _of_clips("columns")
-    labels = _of_clips("labels")
-    captions = _of_clips("captions")
-    prompts = _of_clips("prompts")
-    relevance = _of_clips("relevance")
-
-    @abstractmethod
-    def select(self, rows: Sequence[int], *, name: str | None = None) -> "EncodedClips":
+    def select(self, rows: Sequence[int], *, name: str | None = None) -> "Encoded":
         """Some of the clips with what replaces their audio."""
+        part, chosen = self.clips.select(rows, name=name), row_numbers(rows, len(self))
+        key = content_key([self.key, part.key])
+        if self.bounds is None:
+            return Encoded(part, self.features[chosen], key)
+        return Encoded(part, self.features, key, self.bounds[chosen])
 
-    def head(self, n: int) -> "EncodedClips":
+    def head(self, n: int) -> "Encoded":
         """The first `n` clips."""
         return self.select(range(min(n, len(self))))
 
 
-@dataclass(frozen=True, eq=False)
-class Encoded(EncodedClips):
-    """Clips as features of an encoder; features: `(N, D)` float32, memory-mapped.
+def write_features(place: Path, trunk: AudioEncoder, clips: Clips, **options: Any) -> None:
+    """Features of all clips, as a file of a folder; options: of `blocks`."""
 
-    >>> from pullpush.data.scenes.world import WorldConfig, load_world
-    >>> world = load_world(WorldConfig("synthetic", n_train=2, n_valid=2, n_test=2, n_single_per_event=1))
-    >>> Encoded(world.test, np.ones((2, 3), np.float32)).audio(0)
-    (tensor([[1., 1., 1.]]), tensor([3]))
+    def encode_block(audio: Tensor, lengths: Tensor) -> np.ndarray:
+        return trunk(audio, lengths).float().cpu().numpy()
+
+    np.save(place / "features.npy", np.concatenate(list(blocks(trunk, clips, encode_block, **options))))
+
+
+def write_activations(place: Path, trunk: AudioEncoder, clips: Clips, **options: Any) -> None:
+    """Activations of the trunk's lower part, as files of a folder; options: of `blocks`.
+
+    Raises:
+        TrainingError: some are beyond float16.
     """
 
-    features: np.ndarray = field(repr=False)
-    key: str = ""
+    def encode_block(audio: Tensor, lengths: Tensor) -> list[np.ndarray]:
+        values, sizes = trunk.lower(audio, lengths)
+        values = values.half().cpu()
+        if not values.isfinite().all():
+            raise TrainingError(
+                f"activations of {type(trunk).__name__} for {clips.name} clips are not finite in half precision "
+                "(NaN, or beyond 65504): train the encoder whole on the clips themselves"
+            )
+        return [row[:size].numpy() for row, size in zip(values, sizes.tolist(), strict=True)]
 
-    def __post_init__(self) -> None:
-        if self.features.ndim != 2 or len(self.features) != len(self.clips):
-            raise ValueError(f"{len(self.clips)} clips need features ({len(self.clips)}, D), got {self.features.shape}")
-
-    @staticmethod
-    def write(place: Path, trunk: AudioEncoder, clips: Clips, **options: Any) -> None:
-        """Features of all clips, as a file of a folder; options: of `blocks`."""
-
-        def encode_block(audio: Tensor, lengths: Tensor) -> np.ndarray:
-            return trunk(audio, lengths).float().cpu().numpy()
-
-        np.save(place / "features.npy", np.concatenate(list(blocks(trunk, clips, encode_block, **options))))
-
-    @classmethod
-    def read(cls, clips: Clips, folder: Path, key: str) -> "Encoded":
-        """What `write` wrote of these clips."""
-        return cls(clips, np.asarray(np.load(folder / "features.npy", mmap_mode="r")), key)
-
-    @property
-    def dim(self) -> int:
-        """D, the size of a clip's features."""
-        return self.features.shape[1]
-
-    @property
-    def lengths(self) -> Tensor:
-        """`(N,)` int64, all D."""
-        return torch.full((len(self),), self.dim)
-
-    def rows(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
-        features = self.features[rows]  # a copy: the cache cannot be written to
-        return torch.from_numpy(features), torch.full((len(features),), self.dim)
-
-    def select(self, rows: Sequence[int], *, name: str | None = None) -> "Encoded":
-        part = self.clips.select(rows, name=name)
-        return Encoded(part, self.features[row_numbers(rows, len(self))], content_key([self.key, part.key]))
+    stops = [0]
+    with open(place / "values.f16", "wb") as file:  # plain writes: a full disk would kill a writable memory map
+        for block in blocks(trunk, clips, encode_block, **options):
+            for values in block:
+                file.write(values.astype("<f2").tobytes())
+                stops.append(stops[-1] + len(values))
+    np.save(place / "stops.npy", np.array(stops, dtype=np.int64))
 
 
-@dataclass(frozen=True, eq=False)
-class Activated(EncodedClips):
-    """Clips as activations of an encoder's lower part, as many a clip as it is long.
-
-    values: all of them, float16, memory-mapped, one clip after the other; bounds: `(N, 2)` int64, where each clip's
-    begin and end.
-
-    >>> from pullpush.data.scenes.world import WorldConfig, load_world
-    >>> world = load_world(WorldConfig("synthetic", n_train=2, n_valid=2, n_test=2, n_single_per_event=1))
-    >>> Activated(world.test, np.ones(3, np.float16), np.array([[0, 2], [2, 3]])).audio([0, 1])
-    (tensor([[1., 1.],
-            [1., 0.]]), tensor([2, 1]))
-    """
-
-    values: np.ndarray = field(repr=False)
-    bounds: np.ndarray = field(repr=False)
-    key: str = ""
-
-    def __post_init__(self) -> None:
-        if self.bounds.shape != (len(self.clips), 2):
-            raise ValueError(f"{len(self.clips)} clips need bounds ({len(self.clips)}, 2), got {self.bounds.shape}")
-
-    @property
-    def lengths(self) -> Tensor:
-        """`(N,)` int64, activations of each clip."""
-        return torch.from_numpy(self.bounds[:, 1] - self.bounds[:, 0])
-
-    def rows(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
-        parts = [torch.from_numpy(self.values[start:stop].astype(np.float32)) for start, stop in self.bounds[rows]]
-        return padded(parts)
-
-    def select(self, rows: Sequence[int], *, name: str | None = None) -> "Activated":
-        part = self.clips.select(rows, name=name)
-        return Activated(
-            part, self.values, self.bounds[row_numbers(rows, len(self))], content_key([self.key, part.key])
-        )
-
-    @staticmethod
-    def write(place: Path, trunk: AudioEncoder, clips: Clips, **options: Any) -> None:
-        """Activations of the trunk's lower part, as files of a folder; options: of `blocks`.
-
-        Raises:
-            TrainingError: some are beyond float16.
-        """
-
-        def encode_block(audio: Tensor, lengths: Tensor) -> list[np.ndarray]:
-            values, sizes = trunk.lower(audio, lengths)
-            values = values.half().cpu()
-            if not values.isfinite().all():
-                raise TrainingError(
-                    f"activations of {type(trunk).__name__} for {clips.name} clips are not finite in half precision "
-                    "(NaN, or beyond 65504): train the encoder whole on the clips themselves"
-                )
-            return [row[:size].numpy() for row, size in zip(values, sizes.tolist(), strict=True)]
-
-        stops = [0]
-        with open(place / "values.f16", "wb") as file:  # plain writes: a full disk would kill a writable memory map
-            for block in blocks(trunk, clips, encode_block, **options):
-                for values in block:
-                    file.write(values.astype("<f2").tobytes())
-                    stops.append(stops[-1] + len(values))
-        np.save(place / "stops.npy", np.array(stops, dtype=np.int64))
-
-    @classmethod
-    def read(cls, clips: Clips, folder: Path, key: str) -> "Activated":
-        """What `write` wrote of these clips."""
-        stops = np.load(folder / "stops.npy")
-        values = np.memmap(folder / "values.f16", dtype="<f2", mode="r")
-        return cls(clips, values, np.stack([stops[:-1], stops[1:]], axis=1), key)
+WRITE = {"features": write_features, "lower": write_activations}  # what is kept of clips, by level
 
 
-KINDS = {"features": Encoded, "lower": Activated}  # what is kept of clips, by level
+def read(clips: Clips, folder: Path, key: str) -> Encoded:
+    """What either of these wrote of the clips."""
+    if (folder / "features.npy").exists():
+        return Encoded(clips, np.asarray(np.load(folder / "features.npy", mmap_mode="r")), key)
+    stops = np.load(folder / "stops.npy")
+    values = np.memmap(folder / "values.f16", dtype="<f2", mode="r")
+    return Encoded(clips, values, key, np.stack([stops[:-1], stops[1:]], axis=1))
 
 
 def blocks(
