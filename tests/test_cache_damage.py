@@ -213,11 +213,7 @@ def test_what_is_written_again_from_the_rest_is_no_reason_to_begin_anew():
     assert (run() / "b.csv").read_text() == "whole"
 
 
-def link(place: Path) -> None:
-    place.symlink_to(place.with_name("nowhere"))
-
-
-@pytest.mark.parametrize("put", [Path.mkdir, link, lambda place: place.write_text("x")])
+@pytest.mark.parametrize("put", [Path.mkdir, lambda p: p.symlink_to("nowhere"), lambda p: p.write_text("x")])
 @pytest.mark.parametrize("kind", MAKERS)
 def test_an_entry_of_the_wrong_kind_is_made_again(kind, put, own_home):
     make, inside = MAKERS[kind]

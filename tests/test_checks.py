@@ -3,18 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from embeddings import pairs
 from tempered import TEMPERED
-from torch.nn import functional as F
 
 from pullpush import forces, losses, metrics
-
-
-def pairs(n: int = 8, d: int = 6, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tensor]:
-    generator = torch.Generator().manual_seed(0)
-    made = torch.randn(2, n, d, generator=generator)
-    audio, text = F.normalize(made, dim=-1).to(dtype)
-    return audio, text
-
 
 WITH_TEMPERATURE = {**TEMPERED, "decompose": forces.decompose}
 
@@ -35,7 +27,7 @@ WITH_TEMPERATURE = {**TEMPERED, "decompose": forces.decompose}
 )
 def test_a_temperature_that_is_none_is_named(name, tau, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        WITH_TEMPERATURE[name](*pairs(), tau=tau)
+        WITH_TEMPERATURE[name](*pairs(8, dtype=torch.float32), tau=tau)
 
 
 @pytest.mark.parametrize(
@@ -79,25 +71,25 @@ def test_a_temperature_that_is_none_is_named(name, tau, message):
 )
 def test_what_would_be_silently_wrong_is_named(call, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        call(*pairs())
+        call(*pairs(8, dtype=torch.float32))
 
 
 @pytest.mark.parametrize("change", [lambda x: x.to_sparse(), lambda x: x.to("meta")], ids=["sparse", "meta"])
 def test_a_tensor_that_is_not_dense_is_named(change):
-    audio, text = pairs()
+    audio, text = pairs(8, dtype=torch.float32)
     with pytest.raises(TypeError, match="audio must be a dense tensor"):
         losses.info_nce(change(audio), text)
 
 
 def test_other_types_are_computed_in_the_wider_one():
-    audio, text = pairs()
+    audio, text = pairs(8, dtype=torch.float32)
     exact = losses.info_nce(audio.double(), text.double())
     assert losses.info_nce(audio.double(), text) == pytest.approx(exact.item(), rel=1e-6)
     assert losses.siglip(audio, text.double(), bias=-1.0).dtype == torch.float64
 
 
 def test_siglip_of_float16_does_not_overflow():
-    audio, text = pairs(4096, 8, torch.float16)
+    audio, text = pairs(4096, 8, dtype=torch.float16)
     found = losses.siglip(audio, text)
     assert found.isfinite()
     assert torch.equal(found, losses.siglip(audio.float(), text.float()))
@@ -106,12 +98,12 @@ def test_siglip_of_float16_does_not_overflow():
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("loss", [losses.info_nce, losses.simcse, lambda a, t: losses.nli(a, t, t.flip(0))])
 def test_functions_give_single_precision_of_half(loss, dtype):
-    audio, text = pairs(6, 8, dtype)
+    audio, text = pairs(6, 8, dtype=dtype)
     assert torch.equal(loss(audio, text), loss(audio.float(), text.float()))
 
 
 def test_a_loss_beyond_float16_is_given_in_float32():
-    audio, text = pairs(4096, 8, torch.float16)
+    audio, text = pairs(4096, 8, dtype=torch.float16)
     found = losses.cross_cyclic(audio, text)
     assert torch.finfo(torch.float16).max < found < torch.inf
     assert torch.equal(found, losses.cross_cyclic(audio.float(), text.float()))

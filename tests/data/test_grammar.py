@@ -31,21 +31,15 @@ def scene(*events: int, overlap: bool = False, far: tuple = (), often: tuple = (
     return Scene(sounds, relation, 5.0 if noise else None, 4.0)
 
 
-SINGLE = scene(FROG, far=(FROG,), often=(FROG,), noise=True)
 PAIR = scene(FROG, COW, far=(FROG,), often=(COW,))
-TOGETHER = scene(FROG, COW, overlap=True)
-LIST = scene(FROG, COW, OWL)
-LIST_TOGETHER = scene(FROG, COW, OWL, overlap=True)
-BACK = scene(OWL, FROG)
-TO_OWL = scene(FROG, OWL)
 ALL = {
-    "single": SINGLE,
+    "single": scene(FROG, far=(FROG,), often=(FROG,), noise=True),
     "pair": PAIR,
-    "together": TOGETHER,
-    "list": LIST,
-    "list together": LIST_TOGETHER,
-    "back": BACK,
-    "to owl": TO_OWL,
+    "together": scene(FROG, COW, overlap=True),
+    "list": scene(FROG, COW, OWL),
+    "list together": scene(FROG, COW, OWL, overlap=True),
+    "back": scene(OWL, FROG),
+    "to owl": scene(FROG, OWL),
 }
 
 each_language = pytest.mark.parametrize("language", LANGUAGES)

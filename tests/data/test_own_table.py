@@ -141,20 +141,12 @@ def test_tables_as_spreadsheets_save_them_say_how_to_save_them(mine, raw, says):
 # ---------------------------------------------------------------- layouts
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """A table in Clotho's layout."""
-    (tmp_path / "captions.csv").write_text(
+def test_clothos_layout_has_a_column_per_caption(tmp_path):
+    path = tmp_path / "captions.csv"
+    path.write_text(
         'split,file_name,caption_1,caption_2\ntest,a.wav,A tone.,"One tone, high."\nval,"b, c.flac",A long tone.,\n'
     )
-    return tmp_path
-
-
-def test_clothos_layout_has_a_column_per_caption(folder):
-    assert read_captions(folder / "captions.csv") == {
-        "a.wav": ["A tone.", "One tone, high."],
-        "b, c.flac": ["A long tone."],
-    }
+    assert read_captions(path) == {"a.wav": ["A tone.", "One tone, high."], "b, c.flac": ["A long tone."]}
 
 
 def test_audiocaps_layout_has_a_row_per_caption(tmp_path):
@@ -165,7 +157,7 @@ def test_audiocaps_layout_has_a_row_per_caption(tmp_path):
     assert read_captions(path) == {"x.wav": ["A dog.", "A barking dog."], "y.wav": ['A cat,\n"miaow"']}
 
 
-def test_what_is_wrong_with_a_table_is_told(tmp_path, folder):
+def test_what_is_wrong_with_a_table_is_told(tmp_path):
     with pytest.raises(DataNotFoundError, match="no caption table"):
         read_captions(tmp_path / "nothing.csv")
     for text, complaint in (

@@ -20,17 +20,13 @@ AUDIO = {name: lambda name=name: encoders.AUDIO[name].small["model"] for name in
 TEXT = {name: lambda name=name: encoders.TEXT[name].small["model"] for name in ("roberta", "sonar")}
 
 
-def audio_model(name, **options):
-    return create(name, "hashed", dim=8, audio_model=AUDIO[name](), **options)
-
-
 def text_model(name, **options):
     towers = {f"text_{option}": value for option, value in encoders.TEXT[name].small.items()}
     return create("cnn", name, dim=8, **towers, **options)
 
 
 def test_a_tone_of_12_khz_reaches_clap():
-    encoder = audio_model("clap").eval().audio
+    encoder = create("clap", "hashed", dim=8, audio_model=AUDIO["clap"]()).eval().audio
     time = torch.arange(48_000) / 48_000
     high = 0.1 * torch.sin(2 * torch.pi * 12_000 * time)[None]
     mel = clap_inputs(encoder.extractor, high, torch.tensor([48_000])).input_features[0, 0]  # (frames, bands)

@@ -63,13 +63,6 @@ def chequered(side=224):
     return torch.stack(waves).float().reshape(1, -1)
 
 
-def seen(stamp, side):
-    """One stamp's picture, `(1, 3 S²)`."""
-    root = fetched(tuxpaint.fetch)
-    with Image.open(root / f"{stamp}.png") as image:
-        return torch.from_numpy(flat(square(image.convert("RGBA"), side)).astype(np.float32))[None] / 127.5 - 1
-
-
 def test_features_and_logits_are_those_of_the_weights_own_code(published):
     with torch.no_grad():
         features = published(chequered())
@@ -80,7 +73,9 @@ def test_features_and_logits_are_those_of_the_weights_own_code(published):
 
 @pytest.mark.parametrize("stamp", SEEN)
 def test_what_it_sees_is_what_is_there(published, stamp):
-    assert int(published.classifier(published(seen(stamp, 224))).argmax()) in SEEN[stamp]
+    with Image.open(fetched(tuxpaint.fetch) / f"{stamp}.png") as image:
+        seen = torch.from_numpy(flat(square(image.convert("RGBA"), 224)).astype(np.float32))[None] / 127.5 - 1
+    assert int(published.classifier(published(seen)).argmax()) in SEEN[stamp]
 
 
 @pytest.mark.parametrize("size", [0, 16, 100])

@@ -207,18 +207,15 @@ def test_every_claim_of_a_paper_loads_and_its_number_agrees_in_sign(paper):
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_table_and_figure_of_a_paper_is_named_by_a_claim_and_no_others_are(paper):
-    named = {source for claim in claims.load(paper) for source in claim.source}
-    assert {source for source in named if source.startswith(("Table", "Figure"))} == parts(paper)
-
-
-def parts(paper: str) -> set[str]:
-    """All tables (CSV files) and figures (`figures.md`) of a paper, as `source` names them."""
+    """Tables are CSV files, figures stand in `figures.md`."""
     tables = find_root() / "book" / "paper-tables"
     numbers = {path.stem.rpartition("table")[2] for path in tables.glob(f"{paper}_table*.csv")}
     _, _, section = (tables / "figures.md").read_text("utf-8").partition(f"\n## {paper}\n")
     figures = re.findall(r"^\*\*(Figure \d+)", section.partition("\n## ")[0], re.M)
     assert numbers
-    return {f"Table {number}" for number in numbers} | set(figures)
+    named = {source for claim in claims.load(paper) for source in claim.source}
+    parts = {f"Table {number}" for number in numbers} | set(figures)
+    assert {source for source in named if source.startswith(("Table", "Figure"))} == parts
 
 
 @pytest.mark.parametrize("paper", PAPERS)

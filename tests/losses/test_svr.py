@@ -1,6 +1,7 @@
 """Support Vector Regularization against double loops, autograd and the paper's Eq. 14–18."""
 
 import math
+import re
 
 import pytest
 import torch
@@ -200,10 +201,10 @@ def test_blocks_do_not_change_the_loss(monkeypatch):
     assert torch.allclose(svr(audio, text, 0.3, 0.1, "both", positive_in_denominator=False), whole, atol=1e-14)
 
 
-@pytest.mark.parametrize("shape", [(3,), (2, 1)])
-def test_a_radius_is_one_for_each_row(shape):
-    with pytest.raises(ValueError, match="one for each row"):
-        svr(torch.ones(2, 4), torch.ones(2, 4), torch.zeros(shape))
+@pytest.mark.parametrize(("rows", "shape"), [((2,), (3,)), ((2,), (2, 1)), ((2, 3), (3,))])
+def test_a_radius_is_one_for_each_row(rows, shape):
+    with pytest.raises(ValueError, match=re.escape(f"{rows}, one for each row")):
+        svr(torch.ones(*rows, 4), torch.ones(*rows, 4), torch.zeros(shape))
 
 
 def test_a_confident_batch_keeps_its_double_digits():

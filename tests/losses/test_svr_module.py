@@ -90,11 +90,6 @@ def test_groups_of_wrong_shape_are_named(audio, text, message):
         SVR("static")(audio, text)
 
 
-def test_radius_of_groups_is_one_for_each_row():
-    with pytest.raises(ValueError, match=r"\(2, 3\), one for each row"):
-        svr(torch.ones(2, 3, 4), torch.ones(2, 3, 4), torch.ones(3))
-
-
 @pytest.mark.parametrize("modelling", ["static", "dynamic"])
 @each_direction
 def test_module_starts_as_the_function_with_its_weights(modelling, direction):

@@ -59,14 +59,6 @@ def test_the_mean_is_the_statistic_and_the_spread_is_the_jackknifes(name):
     assert values.std() == pytest.approx(jackknife.std(), rel=0.03)  # the first order of what is no mean
 
 
-def test_it_is_what_the_library_calls_alignment_and_uniformity():
-    audio, text = (side.double() for side in pairs_of_points(50))
-    found = {name: values.mean().item() for name, values in space(audio, text).items()}
-    assert found["alignment"] == pytest.approx(alignment(audio, text).item())
-    assert found["text uniformity"] == pytest.approx(uniformity(text).item())
-    assert found["audio uniformity"] == pytest.approx(uniformity(audio).item())
-
-
 def test_asymmetry_is_one_less_the_correlation_with_the_transpose_and_knows_no_scale():
     audio, text = (side.double() for side in pairs_of_points(30))
     cosines = (audio @ text.T).numpy()

@@ -9,13 +9,8 @@ import pytest
 from jupytext.config import load_jupytext_config
 from miniature import ROOT
 
-from pullpush.errors import DataNotFoundError, UnknownNameError
+from pullpush.errors import DataNotFoundError
 from pullpush.site import chapters
-
-
-def test_an_unknown_chapter_gets_the_nearest(tiny):
-    with pytest.raises(UnknownNameError, match="did you mean '10-tiny'"):
-        chapters.find(tiny, "10-tinny")
 
 
 def test_a_page_that_is_not_there_is_named(tiny):

@@ -3,8 +3,8 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from embeddings import sphere
 from standin import WORDS, TinyClips, TinyModel
-from torch.nn import functional as F
 
 from pullpush import metrics
 from pullpush.metrics._retrieval import scores_of
@@ -50,15 +50,8 @@ def test_ragged_captions_are_refused():
         embed(TinyModel(), clips, caption="all")
 
 
-def embeddings(n=20, c=3, d=6):
-    generator = torch.Generator().manual_seed(1)
-    return F.normalize(torch.randn(n, d, generator=generator), dim=-1), F.normalize(
-        torch.randn(n, c, d, generator=generator), dim=-1
-    )
-
-
 def test_rows_agree_with_the_metrics_and_lie_in_their_intervals():
-    audio, text = embeddings()
+    audio, text = sphere(20, 6), sphere(20, 3, 6, seed=1)
     table = retrieval_rows(audio, text)
     expected = {name: values.mean().item() for name, values in metrics.by_clip(audio, text).items()}
     for row in table.itertuples():
@@ -68,7 +61,7 @@ def test_rows_agree_with_the_metrics_and_lie_in_their_intervals():
 
 
 def test_intervals_are_those_of_the_one_inference_over_clips():
-    audio, text = embeddings()
+    audio, text = sphere(20, 6), sphere(20, 3, 6, seed=1)
     row = retrieval_rows(audio, text).set_index(["direction", "metric"]).loc[("T2A", "R@5")]
     sure = metrics.difference(metrics.by_clip(audio, text)["T2A R@5"].numpy()[None])
     assert (row["value"], row["low"], row["high"]) == (sure.value, max(sure.low, 0), min(sure.high, 1))

@@ -6,7 +6,6 @@ from standin import TinyClips, TinyModel
 
 from pullpush.data.batches import PairDataset
 from pullpush.data.language.grammar import prompts
-from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.encoders import create
 from pullpush.errors import DataNotFoundError, TrainingError
 from pullpush.training import Diagnostics, embed, encoded, on_features, recipe, retrieval_table, train, zero_shot
@@ -19,22 +18,8 @@ SPLITS = ("train", "valid", "test", "singles")
 
 
 @pytest.fixture(scope="module")
-def made(module_home):
-    """A world and a base trained on it, in a cache of their own."""
-    scene = {"duration": 1.5, "min_duration": 1.0, "max_events": 2}
-    config = WorldConfig("synthetic", n_train=40, n_valid=10, n_test=10, n_single_per_event=1, scene=scene)
-    world = load_world(config)
-    return world, Plan(world, recipe("infonce", **SMALL, **TRUNK)).train()
-
-
-@pytest.fixture
-def world(made):
-    return made[0]
-
-
-@pytest.fixture
-def base(made):
-    return made[1]
+def base(world):
+    return Plan(world, recipe("infonce", **SMALL, **TRUNK)).train()
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 import torch
+from embeddings import sphere
 from hypothesis import given, strategies as st
-from torch.nn import functional as F
 
 from pullpush.errors import UnknownNameError
 from pullpush.losses import SVR, Offer, apply
@@ -14,10 +14,7 @@ SENTENCES = ("premise", "second_premise", "entailment", "contradiction")
 
 
 def pair(n=5, d=4, parallel=0):
-    generator = torch.Generator().manual_seed(0)
-    one, two, *others = F.normalize(
-        torch.randn(2 + parallel, n, d, generator=generator, dtype=torch.float64), dim=-1
-    ).unbind()
+    one, two, *others = sphere(2 + parallel, n, d).unbind()
     return Offer(one, two, tuple(others))
 
 

@@ -10,7 +10,6 @@ from pandas.testing import assert_frame_equal
 
 from pullpush.cache import sums
 from pullpush.data.batches import PairDataset
-from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.errors import TrainingError
 from pullpush.losses import TERMS, Loss, LossCard, Output
 from pullpush.training import Diagnostics, embed, recipe, runs
@@ -23,12 +22,6 @@ SMALL = {
     "text": "hashed",
     "encoder_options": {"audio_channels": (8, 8, 16)},
 }
-
-
-@pytest.fixture(scope="module")
-def world(module_home):
-    scene = {"duration": 1.5, "min_duration": 1.0, "max_events": 2}
-    return load_world(WorldConfig("synthetic", n_train=40, n_valid=10, n_test=10, n_single_per_event=1, scene=scene))
 
 
 @pytest.fixture

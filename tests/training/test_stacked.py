@@ -5,7 +5,6 @@ import torch
 from pandas.testing import assert_frame_equal
 from torch.testing import assert_close
 
-from pullpush.data.scenes.world import WorldConfig, load_world
 from pullpush.errors import TrainingError
 from pullpush.training import Diagnostics, encoded, on_features, recipe
 from pullpush.training.evaluate import embed
@@ -27,10 +26,8 @@ SYSTEMS = {
 
 
 @pytest.fixture(scope="module")
-def fast(module_home):
+def fast(world):
     """A world on the features of a tiny trunk."""
-    scene = {"duration": 1.5, "min_duration": 1.0, "max_events": 2}
-    world = load_world(WorldConfig("synthetic", n_train=40, n_valid=10, n_test=4, n_single_per_event=1, scene=scene))
     return encoded(
         world, Plan(world, recipe("infonce", **SMALL, encoder_options={"audio_channels": (8, 8, 16)})).train()
     )

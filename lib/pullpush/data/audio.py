@@ -61,11 +61,10 @@ def read_audio(
     check_complete(source, name)
     try:
         with soundfile.SoundFile(io.BytesIO(source) if isinstance(source, bytes) else source) as file:
-            rate, written = file.samplerate, file.subtype
+            rate, written, whole = file.samplerate, file.subtype, file.subtype == "PCM_16"
             if file.frames >= ENDLESS:
                 raise AudioError(f"{name} does not say how long it is, as a stream: encode it again")
             most = file.frames if seconds is None else min(file.frames, math.ceil((seconds + MARGIN) * rate))
-            whole = written == "PCM_16"
             samples = file.read(-1 if seconds is None else most, "int16" if whole else "float32", always_2d=True)
     except (soundfile.LibsndfileError, RuntimeError) as error:
         raise AudioError(f"cannot read {name}: {error}; is it a complete WAV, FLAC, OGG or MP3 file?") from error

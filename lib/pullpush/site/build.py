@@ -36,7 +36,6 @@ MARK = re.compile(r"<!-- (claim|found|figure|interactive|cards): ([^\n]*?) -->")
 FIGURE = re.compile(r'<figure id="(fig-[^"]+)".*?</figure>', re.DOTALL)
 FRAME = re.compile(r'<div><iframe srcdoc="[^"]*" title="[^"]*"[^>]*></iframe></div>')
 IMAGE = re.compile(r"<img [^>]*>")
-ADDRESS = "PULLPUSH_SITE"  # where the site will lie, such as https://example.org/book/: for a sitemap, a social card
 NOT_COPIED = shutil.ignore_patterns("*.ipynb", ".ipynb_checkpoints", "_build", ".*")
 
 
@@ -75,8 +74,6 @@ def build(
         _gather(root, notebooks, source)
         shutil.rmtree(out, ignore_errors=True)
         _jupyter_book(source, out, log=work / "build.log")
-        if address := os.environ.get(ADDRESS):
-            write_sitemap(out / "_build" / "html", address)
         shutil.rmtree(before, ignore_errors=True)
         if site.exists():
             os.replace(site, before)
@@ -135,18 +132,6 @@ def _gather(root: Path, notebooks: list[Path], source: Path) -> None:
     if sources.is_file():
         card_pages.fill(sources, card_pages.sources(notebooks))
     _link_executions(source, {notebook.stem for notebook in notebooks})
-    if address := os.environ.get(ADDRESS):
-        config = source / "_config.yml"
-        config.write_text(config.read_text(encoding="utf-8").replace("html:\n", f"html:\n  baseurl: {address}\n", 1))
-
-
-def write_sitemap(site: Path, address: str) -> None:
-    """`sitemap.xml` of all pages, for an address that ends in a slash."""
-    pages = sorted(page.relative_to(site).as_posix() for page in site.rglob("*.html") if page.name != "404.html")
-    pages = [page for page in pages if page not in ("search.html", "genindex.html") and not page.startswith("_")]
-    urls = "".join(f"<url><loc>{address}{page}</loc></url>\n" for page in pages)
-    head = '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
-    (site / "sitemap.xml").write_text(f"{head}{urls}</urlset>\n", encoding="utf-8")
 
 
 def fill_front_page(page: Path, claims: pd.DataFrame, notebooks: Sequence[Path], root: Path | None = None) -> None:

@@ -33,8 +33,7 @@ def embed(
         audio `(N, d)`; text `(N, d)`, or `(N, C, d)` for `caption="all"`.
 
     Raises:
-        ValueError: for "all", if clips differ in their number of captions; clips without captions in this language,
-            or without one of this number.
+        ValueError: for "all", if clips differ in their number of captions; clips without such a caption.
     """
     captions = _captions(split, language)
     lacking = len(captions) - len(_captioned(captions))
@@ -108,28 +107,28 @@ def retrieval_table(model: Model, split: Clips, languages: Sequence[str] = ("eng
         ValueError: no two clips have a caption in any of the languages.
     """
     audio = embed_audio(model, split)
-    said: dict[str, Sequence[Sequence[str]]] = {}
+    tables, absent = [], []
     for language in languages:
+        captions: list[list[str]] = []
         with suppress(UnknownNameError):
-            said[language] = _captions(split, language)
-    told = {language: rows for language, captions in said.items() if len(rows := _captioned(captions)) > 1}
-    absent = ", ".join(repr(language) for language in languages if language not in told)
-    if not told:
-        raise ValueError(f"no two clips have a caption in {absent}")
-    if absent:
-        warnings.warn(f"no two clips have a caption in {absent}, which is left out", stacklevel=2)
-    tables = []
-    for language, rows in told.items():
-        captions = said[language]
-        if len(rows) < len(captions):
-            missing = len(captions) - len(rows)
+            captions = _captions(split, language)
+        rows = _captioned(captions)
+        if len(rows) < 2:
+            absent.append(repr(language))
+            continue
+        if missing := len(captions) - len(rows):
             warnings.warn(
                 f"{missing} of {len(captions)} clips without a caption in {language!r} left out", stacklevel=2
             )
         texts, clip = embed_ragged(model, [captions[row] for row in rows], language=language)
-        table = retrieval_rows(audio[rows] if len(rows) < len(captions) else audio, texts, clip)
+        table = retrieval_rows(audio[rows], texts, clip)
         table.insert(0, "language", language)
         tables.append(table)
+    if absent:
+        message = f"no two clips have a caption in {', '.join(absent)}"
+        if not tables:
+            raise ValueError(message)
+        warnings.warn(f"{message}, which is left out", stacklevel=2)
     return pd.concat(tables, ignore_index=True)
 
 

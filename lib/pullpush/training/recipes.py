@@ -156,6 +156,13 @@ def _svr_variants() -> Iterator[tuple[Recipe, str]]:
             yield Recipe(f"{name}-{other}", (opposite,)), f"{shown}, {other}"
 
 
+def _siglip_variants() -> Iterator[tuple[Recipe, str]]:
+    """GLAP's code and SigLIP itself add the bias after the division by τ."""
+    each: dict[str, Any] = {"languages": LANGUAGES, "sampling": "all"}
+    for name, texts in (("siglip", {}), ("siglip-languages", each)):
+        yield Recipe(name, (Term(name, options={"form": "siglip"}),), **texts), TERMS[name].title
+
+
 # Summands with their weights in On the Language Encoder, beside an InfoNCE of weight 1.
 CYCLIC = tuple(Term(name, 0.25, {"per_clip": True}) for name in ("cross-cyclic", "in-modal-cyclic"))
 # Variants of one loss with the titles that figures write.
@@ -163,17 +170,7 @@ VARIANTS: Mapping[str, tuple[Recipe, str]] = {
     variant.name: (variant, shown)
     for variant, shown in (
         (Recipe("infonce-learnable", (Term("infonce", options={"learnable": True}),)), "InfoNCE, learnable τ"),
-        # GLAP's code and SigLIP itself add the bias after the division by τ.
-        (Recipe("siglip", (Term("siglip", options={"form": "siglip"}),)), "SigLIP"),
-        (
-            Recipe(
-                "siglip-languages",
-                (Term("siglip-languages", options={"form": "siglip"}),),
-                languages=LANGUAGES,
-                sampling="all",
-            ),
-            "SigLIP, each language",
-        ),
+        *_siglip_variants(),
         *_svr_variants(),
         (Recipe("cyclic", CYCLIC), "cyclic terms"),
         (Recipe("simcse-0.1", (Term("simcse", 0.1),)), "SimCSE"),

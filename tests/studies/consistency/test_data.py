@@ -1,6 +1,5 @@
 """Chapter 3 on data of one's own: the languages that are there, and what is refused where some are not."""
 
-import csv
 from types import SimpleNamespace
 
 import pytest
@@ -21,18 +20,13 @@ def material(name, bank="synthetic"):
     return SimpleNamespace(name=name, book=SimpleNamespace(settings=settings))
 
 
-def write(folder, *codes):
-    for code in codes:
-        with open(folder / f"captions.{code}.csv", "w", newline="") as file:
-            csv.writer(file).writerow(["file_name", "caption"])
-
-
 def test_the_books_scenes_are_told_in_all_eight():
     assert data.languages_of(material(SCENES)) == LANGUAGES
 
 
 def test_a_folder_has_the_languages_of_its_tables(tmp_path):
-    write(tmp_path, "deu", "fra", "xxx")
+    for code in ("deu", "fra", "xxx"):
+        (tmp_path / f"captions.{code}.csv").write_text("file_name,caption\n")
     assert data.languages_of(material(f"folder:{tmp_path}")) == ("eng", "fra", "deu")
 
 

@@ -24,7 +24,6 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from pullpush.cache import content_key
-from pullpush.checks import check_count
 from pullpush.data.banks import create_bank
 from pullpush.data.clips import Clips, Config, StoredClips, World
 from pullpush.data.draws import number
@@ -36,6 +35,7 @@ from pullpush.data.scenes.scene import Scene, Sound
 from pullpush.data.scenes.world import WorldConfig, draw_scenes
 from pullpush.data.sets.hf import load_dataset
 from pullpush.errors import DataNotFoundError, PullPushError, check_known
+from pullpush.settings import Count, check_fields
 
 LANGUAGE = "eng"  # of the general words, and of what says that sounds are heard together
 TRIES = 5  # captions of a scene to choose from: at least three are clear (see `_TOGETHER`), and all scenes have as many
@@ -314,14 +314,13 @@ class NLIConfig:
 
     data: Config
     sentences: Scenes | str
-    n: int | None = None
+    n: Count | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
         if isinstance(self.sentences, str):
             located(self.sentences)
-        if self.n is not None:
-            check_count("n", self.n)
+        check_fields(self, of="NLI", but=("data", "sentences"))
 
     def load(self) -> World:
         """The world with the columns "premise", "entailment" and "contradiction"; see `with_triples`."""

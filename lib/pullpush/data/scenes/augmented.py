@@ -20,7 +20,6 @@ import numpy as np
 from torch import Tensor
 
 from pullpush.cache import content_key
-from pullpush.checks import check_count
 from pullpush.data import store
 from pullpush.data.clips import Clips, Columns, Config, StoredClips, World
 from pullpush.data.draws import number as draw_number
@@ -30,6 +29,7 @@ from pullpush.data.scenes.renderer import FADE, PEAK
 from pullpush.data.scenes.scene import Scene
 from pullpush.errors import PullPushError
 from pullpush.golden import versions
+from pullpush.settings import Count, Whole, check_fields
 
 KIND = "mixes"
 TRIES = 200  # draws of a partner before another clip is taken
@@ -94,16 +94,15 @@ class AugmentedConfig:
 
     data: Config
     rewriters: tuple[Rewriter, ...] = ()
-    copies: int = 1
+    copies: Count = 1
     merger: Merger | None = None
-    mixes: int = 0
+    mixes: Whole = 0
     language: str = "eng"
     seed: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rewriters", tuple(self.rewriters))
-        check_count("copies", self.copies)
-        check_count("mixes", self.mixes, least=0)
+        check_fields(self, of="augmented", but=("data", "rewriters", "merger"))
         if self.mixes and self.merger is None:
             raise ValueError(f"{self.mixes} mixes need a merger to write their captions, such as create('grammar')")
 

@@ -9,7 +9,7 @@ Folders in `train` are groups of clips by their names, for `Recipe.balance`.
 import json
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -75,15 +75,14 @@ class ShardsConfig:
                 "train, or name them, in quotes: 'shards:/data/train?valid=/data/valid&test=/data/test'"
             )
         options = {"sample_rate": self.sample_rate, "seconds": self.seconds, "unnamed": self.unnamed}
-        splits: dict[str, Any] = {"train": ShardSet(groups_in(places["train"]), self.seconds)}
+        groups = groups_in(places["train"])
+        splits: dict[str, Any] = {"train": ShardSet(groups, self.seconds)}
         of_split = {name: {str(shard.path) for shard in shards_of(places[name])} for name in SPLITS[1:]}
-        of_split["train"] = {str(shard.path) for where in splits["train"].sets.values() for shard in shards_of(where)}
-        for one, other in combinations(of_split, 2):
-            if both := of_split[one] & of_split[other]:
-                raise PullPushError(
-                    f"{len(both)} shards are in {one} and in {other}, such as {min(both)}: name a folder or a pattern "
-                    "for each split that holds no other's"
-                )
+        learnt = shards_of([*groups.values()] if isinstance(groups, dict) else groups)
+        of_split["train"] = {str(shard.path) for shard in learnt}
+        for a, b in combinations(of_split, 2):
+            if both := of_split[a] & of_split[b]:
+                raise PullPushError(f"{len(both)} shards are in {a} and in {b}, such as {min(both)}: name each once")
         splits["valid"] = read_shards(places["valid"], name="valid", n=self.n_valid, **options)
         splits["test"] = read_shards(places["test"], name="test", n=self.n_test, **options)
         return World(self, splits, parts=("data/decoding", "data/relevance"))
@@ -102,23 +101,16 @@ class ShardSet:
         return ShardDataset(self.where, seconds=self.seconds, **options)
 
     @property
-    def sets(self) -> Mapping[str, Where]:
-        """Where the shards of each group are."""
-        return self.where if isinstance(self.where, Mapping) else {"": self.where}
-
-    @property
     def key(self) -> str:
         """Names the shards' content, by their checksums, or else their times and ends, and how it is read."""
-        prints = {name: list(map(_print, shards_of(where))) for name, where in self.sets.items()}
+        sets = self.where if isinstance(self.where, Mapping) else {"": self.where}
+        prints = {name: list(map(_print, shards_of(where))) for name, where in sets.items()}
         return content_key([versions("data/decoding"), self.seconds, prints])
 
 
-def groups_in(where: str) -> Where | dict[str, Where]:
-    """The folders with shards in a folder, by their names; the folder or pattern itself where there are none.
-
-    Raises:
-        PullPushError: there are shards beside such folders, which are of no group.
-    """
+def groups_in(where: str) -> str | dict[str, Path]:
+    """The folders with shards in a folder, by their names; the folder or pattern itself where there are none;
+    `PullPushError` where there are shards beside such folders, which are of no group."""
     folder = Path(where).expanduser()
     inside = sorted({path.parent for path in folder.glob("*/[!.]*.tar")}) if folder.is_dir() else []
     if inside and (loose := sorted(folder.glob("[!.]*.tar"))):
@@ -153,9 +145,9 @@ def read_shards(
     check_setting("n", n, Count | None)
     shards = shards_of(where)
     above = Path(os.path.commonpath([shard.path.parent for shard in shards])).parent
-    names = [shard.path.relative_to(above).as_posix() for shard in shards]
-    key = content_key([versions("data/decoding"), list(map(_print, shards)), names, sample_rate, seconds, n])
-    folder = cached_dir(KIND, key, lambda place: _decode(place, shards, names, sample_rate, seconds, n))
+    named = {shard.path.relative_to(above).as_posix(): shard for shard in shards}
+    key = content_key([versions("data/decoding"), list(map(_print, shards)), list(named), sample_rate, seconds, n])
+    folder = cached_dir(KIND, key, lambda place: _decode(place, named, sample_rate, seconds, n))
     table = json.loads((folder / TABLE).read_text(encoding="utf-8"))
     rows, damaged = table["clips"], table["damaged"]
     if damaged:
@@ -195,20 +187,13 @@ def _print(shard: Shard) -> list[Any]:
     return [shard.path.name, shard.samples, shard.checksum or [shard.path.stat().st_mtime_ns, fingerprint(shard.path)]]
 
 
-def _decode(
-    folder: Path,
-    shards: Sequence[Shard],
-    names: Sequence[str],
-    sample_rate: int,
-    seconds: float | None,
-    n: int | None,
-) -> None:
+def _decode(folder: Path, shards: Mapping[str, Shard], sample_rate: int, seconds: float | None, n: int | None) -> None:
     """Write the recordings (see store.py) and their annotations to a folder."""
     clips: list[dict[str, Any]] = []
     damaged: list[str] = []
 
     def waves() -> Iterator[np.ndarray]:
-        for shard, name in zip(shards, names, strict=True):
+        for name, shard in shards.items():
             samples, problem = samples_of(shard.path)
             for number in range(shard.samples):
                 if n is not None and len(clips) == n:
