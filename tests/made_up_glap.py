@@ -36,6 +36,7 @@ def declared():
         for label in dict.fromkeys((*experiments.BY_BATCH, *experiments.AT_STEPS))
         for size in SIZES
     ]
+    runs["equal-steps-again"] = runs["equal-steps"]
     runs["amounts"] = [
         Run(loss, tuned({}, loss), mix=mix, where={"data": mix})
         for mix in ("all", "quarter")
@@ -44,7 +45,7 @@ def declared():
     runs["code"] = [
         Run(label, (one[0] + term, options)) for label, (term, options) in experiments.PUBLISHED_CODE.items()
     ]
-    tests |= dict.fromkeys(("equal-steps", "amounts", "code"), TESTS.brief)
+    tests |= dict.fromkeys(("equal-steps", "equal-steps-again", "amounts", "code"), TESTS.brief)
     for kind in experiments.PROMPTS:
         runs[f"named-{kind}"] = [*from_mixes, Run("tagger", one, "yamnet")]
         tests[f"named-{kind}"] = TESTS.asked(kind)
@@ -97,6 +98,7 @@ def found():
         "domains": of_domains,
         "encoders": lambda trial, metric: 0.3 + 0.1 * (trial.system == "several"),
         "equal-steps": of_batches,
+        "equal-steps-again": of_batches,
         "amounts": lambda trial, metric: 0.4 + 0.03 * (str(trial).startswith("SigLIP data=all")),
         "sampling": lambda trial, metric: 0.3 + 0.02 * (trial.system == "balanced"),
         "translations": lambda trial, metric: 0.2 + 0.1 * (trial.system == "GLAP"),

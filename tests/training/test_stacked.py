@@ -69,6 +69,9 @@ def test_a_stack_starts_from_bases_and_reads_what_is_there(fast):
     for plan, found in zip(plans, train_stacked(plans), strict=True):
         alone = train_run(fast, one, out=None, seed=plan.seed, base=plan.base)
         assert_frame_equal(found.history, alone.history, rtol=1e-5, atol=1e-5)
+    other = recipe("infonce", **SMALL | {"text": "use"}, **on_features(fast))
+    with pytest.raises(TrainingError, match="learnt from texts of 'hashed', this run from 'use'"):
+        train_stacked([Plan(fast, other, seed, base=first[0].path) for seed in (0, 1)])
 
 
 def test_runs_of_one_shape_are_grouped_and_others_go_alone(fast):

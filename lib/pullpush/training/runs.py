@@ -183,8 +183,7 @@ def train_run(world: World, recipe: Recipe, *, out: Path | str | None, seed: int
 
     out: the folder, where an unfinished run goes on; None: nothing is written; options: further ones of `train`.
     """
-    if base := options.get("base"):
-        check_texts_of(base, recipe)
+    check_texts_of(options.get("base"), recipe)
     model, dataset = ready(world, recipe, seed=seed)
     return train(model, recipe, dataset, world.valid, out=out, seed=seed, data=content_key(world.identity), **options)
 
@@ -192,7 +191,7 @@ def train_run(world: World, recipe: Recipe, *, out: Path | str | None, seed: int
 def check_texts_of(base: Any, recipe: Recipe) -> None:
     """Refuse a base whose projection learnt from another frozen text encoder, which no weight tells from this one."""
     before = recipe.text
-    with suppress(OSError, ValueError, TypeError, KeyError):  # a file of weights alone; its losses need not be here
+    with suppress(OSError, ValueError, TypeError, KeyError):  # none, or a file of weights; its losses need not be here
         before = json.loads(best_file(base).with_name(RECIPE).read_text(encoding="utf-8"))["text"]
     if before != recipe.text and all(name in TEXT and TEXT[name].frozen for name in (before, recipe.text)):
         raise TrainingError(f"{base} learnt from texts of {before!r}, this run from {recipe.text!r}: take one for both")

@@ -227,6 +227,7 @@ def _objective(model: DualEncoder, plan: Plan) -> Objective:
     """As `train` makes it."""
     if not isinstance(model.text, FrozenText):
         raise TrainingError(f"{plan.recipe.text!r} does not look its features up: train this run alone")
+    runs.check_texts_of(plan.base, plan.recipe)
     return loop.objective_of(model, plan.recipe, seed=plan.seed, base=plan.base)
 
 

@@ -12,8 +12,6 @@ from pullpush.studies.glap import comparisons, experiments, length, science
 from pullpush.studies.glap.experiments import Run, on_tests
 
 GENERAL = {"ears": "several"}
-
-
 LAB = "05-glap-lab"
 
 
