@@ -81,6 +81,11 @@ def is_missing(text: str | None) -> bool:
     return text is None or not text.strip()
 
 
+def present_captions(clips: Clips, language: str) -> list[list[str]]:
+    """Captions of every clip in a language, but those that are blank."""
+    return [[text for text in texts if not is_missing(text)] for texts in clips.captions(language)]
+
+
 def collate(items: Sequence[Item]) -> Batch:
     """Items to a batch, padded with zeros to the longest clip; one item is enough."""
     if not items:
@@ -255,10 +260,7 @@ class PairDataset:
                 known = ", ".join(self.offered) or "none"
                 raise PullPushError(f"weights of groups need clips with a column {GROUP!r}; these have: {known}")
             self._shares = shares(self.offered[GROUP], weights)
-        self._captions = {
-            language: [[text for text in texts if not is_missing(text)] for texts in split.captions(language)]
-            for language in self.languages
-        }
+        self._captions = {language: present_captions(split, language) for language in self.languages}
         if captions == "all":
             every = (len(texts) for of_language in self._captions.values() for texts in of_language)
             self.pairing = replace(self.pairing, most=max(every, default=0))

@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from pullpush.data.batches import Clips, is_missing
+from pullpush.data.batches import Clips, present_captions
 from pullpush.data.recordings.corpora import Queries
 from pullpush.encoders.interface import Model
 from pullpush.errors import PullPushError, UnknownNameError
@@ -35,9 +35,8 @@ def embed(
     Raises:
         ValueError: for "all", if clips differ in their number of captions; clips without such a caption.
     """
-    captions = _captions(split, language)
-    lacking = len(captions) - len(_captioned(captions))
-    if lacking:
+    captions = present_captions(split, language)
+    if lacking := len(captions) - len(_captioned(captions)):
         raise ValueError(f"{lacking} of {len(captions)} clips have no caption in {language!r}: evaluate the others")
     if caption != "all" and (least := min(map(len, captions), default=0)) <= caption:
         raise ValueError(f"caption {caption} of each clip was asked for, and one has {least}")
@@ -111,7 +110,7 @@ def retrieval_table(model: Model, split: Clips, languages: Sequence[str] = ("eng
     for language in languages:
         captions: list[list[str]] = []
         with suppress(UnknownNameError):
-            captions = _captions(split, language)
+            captions = present_captions(split, language)
         rows = _captioned(captions)
         if len(rows) < 2:
             absent.append(repr(language))
@@ -182,7 +181,7 @@ def recall_at_1(model: Model, split: Clips, *, language: str = "eng") -> dict[st
 
 def first_captions(split: Clips, language: str) -> tuple[list[int], list[str]]:
     """The clips that have captions in a language, and the first of each; ValueError where none has."""
-    captions = _captions(split, language)
+    captions = present_captions(split, language)
     rows = _captioned(captions)
     if not rows:
         raise ValueError(f"no clip to choose the best epoch by has a caption in {language!r}")
@@ -237,11 +236,6 @@ def _interval(values: Tensor) -> tuple[float, float, float]:
     """Mean of fractions `(N,)` with its 95 % interval over them, within 0 … 1."""
     sure = difference(values.numpy()[None])
     return sure.value, max(sure.low, 0.0), min(sure.high, 1.0)
-
-
-def _captions(split: Clips, language: str) -> list[list[str]]:
-    """Of every clip those that are not blank, as `PairDataset` takes them."""
-    return [[text for text in texts if not is_missing(text)] for texts in split.captions(language)]
 
 
 def _captioned(captions: Sequence[Sequence[str]]) -> list[int]:

@@ -198,7 +198,7 @@ class Encoded:
             )
         rows = row_numbers(index, len(self))
         if self.bounds is None:
-            return torch.from_numpy(self.features[rows]), self.lengths[rows]  # a copy: the cache cannot be written to
+            return torch.from_numpy(self.features[rows]), torch.full((len(rows),), self.dim)  # not the cache: a copy
         parts = [torch.from_numpy(self.features[start:stop].astype(np.float32)) for start, stop in self.bounds[rows]]
         return padded(parts)
 

@@ -23,7 +23,7 @@ from pullpush.cache import bytes_key, cached_dir, content_key
 from pullpush.data import store
 from pullpush.data.audio import SAMPLE_RATE
 from pullpush.data.clips import SPLITS, Columns, StoredClips, World
-from pullpush.data.shards.files import Annotation, DamagedError, Shard, Where, read_sample, samples_of, shards_of
+from pullpush.data.shards.files import Annotation, DamagedError, Shard, Where, read_sample, samples_of, shards_of, tars
 from pullpush.data.shards.stream import ShardDataset, captions_in
 from pullpush.data.store import KIND, fingerprint
 from pullpush.errors import DataNotFoundError, PullPushError, check_all_known, unknown
@@ -77,9 +77,8 @@ class ShardsConfig:
         options = {"sample_rate": self.sample_rate, "seconds": self.seconds, "unnamed": self.unnamed}
         groups = groups_in(places["train"])
         splits: dict[str, Any] = {"train": ShardSet(groups, self.seconds)}
-        of_split = {name: {str(shard.path) for shard in shards_of(places[name])} for name in SPLITS[1:]}
-        learnt = shards_of([*groups.values()] if isinstance(groups, dict) else groups)
-        of_split["train"] = {str(shard.path) for shard in learnt}
+        of_split = {name: {*tars(places[name])} for name in SPLITS[1:]}
+        of_split["train"] = {*tars([*groups.values()] if isinstance(groups, dict) else groups)}
         for a, b in combinations(of_split, 2):
             if both := of_split[a] & of_split[b]:
                 raise PullPushError(f"{len(both)} shards are in {a} and in {b}, such as {min(both)}: name each once")

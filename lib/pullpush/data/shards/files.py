@@ -126,13 +126,18 @@ def shards_of(where: Where) -> tuple[Shard, ...]:
     A pattern has braces ("/data/{000000..000099}.tar", "/data/{a,b}.tar"). Shards that `index.json` beside them does
     not list are counted once, by the headers of their members. `DataNotFoundError` names those that are missing.
     """
-    paths = [path for one in ([where] if isinstance(where, str | Path) else where) for path in _paths(str(one))]
+    paths = tars(where)
     if missing := [str(path) for path in paths if not path.is_file()]:
         raise DataNotFoundError(f"{len(missing)} of {len(paths)} shards are not there: {few(missing)}")
     listed = {folder: _listed(folder) for folder in dict.fromkeys(path.parent for path in paths)}
     found = {path: listed[path.parent].get(path.name) for path in paths}
     found |= _counted([path for path, shard in found.items() if shard is None])
     return tuple(shard for path in paths if (shard := found[path]))
+
+
+def tars(where: Where) -> list[Path]:
+    """The tar files that these name, as `shards_of` has them, whether they are there or not."""
+    return [path for one in ([where] if isinstance(where, str | Path) else where) for path in _paths(str(one))]
 
 
 def check_shards(where: Where) -> pd.DataFrame:
